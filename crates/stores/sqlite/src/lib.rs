@@ -1,0 +1,1 @@
+//! Elections in a SQLite file, on one machine.

@@ -1,0 +1,39 @@
+//! What stores do differently, as data.
+
+/// What a store can do. The one machine handles every combination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Capabilities {
+    /// What happens to a claim that is not granted.
+    pub succession: Succession,
+    /// Who decides that a session is over.
+    pub expiry: ExpiryJudge,
+    /// How candidates learn of changes.
+    pub news: News,
+}
+
+/// What happens to a claim that is not granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Succession {
+    /// It waits in line, and is served in order.
+    Queue,
+    /// It holds no place; whoever claims first once the lease is free has it.
+    Race,
+}
+
+/// Who decides that a session is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ExpiryJudge {
+    /// The store's own timer retires it.
+    Store,
+    /// Rivals time its silence, and retire it by compare-and-set on the pulse that they saw.
+    Candidate,
+}
+
+/// How candidates learn of changes. News only shortens waits; it never carries truth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum News {
+    /// The store tells.
+    Push,
+    /// Candidates look.
+    Poll,
+}

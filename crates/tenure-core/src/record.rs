@@ -1,0 +1,175 @@
+//! What a store tells about an election and about the sessions behind it.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::name::NodeId;
+use crate::term::Term;
+
+/// One process life on one store. Everything that a node holds hangs from its session, and a
+/// restarted process has another one, so it never inherits a lease by accident.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(u128);
+
+impl SessionId {
+    /// The session with this number.
+    #[must_use]
+    pub const fn from_u128(number: u128) -> Self {
+        Self(number)
+    }
+
+    /// The number of this session.
+    #[must_use]
+    pub const fn as_u128(self) -> u128 {
+        self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({:x})", self.0 >> 96)
+    }
+}
+
+impl std::str::FromStr for SessionId {
+    type Err = std::num::ParseIntError;
+    fn from_str(hex: &str) -> Result<Self, Self::Err> {
+        u128::from_str_radix(hex, 16).map(Self)
+    }
+}
+
+/// Which store answered. It changes when a store was replaced, restored, or failed over to
+/// another history; everything believed before then is void.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StoreIdentity(pub u128);
+
+impl fmt::Debug for StoreIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({:x})", self.0)
+    }
+}
+
+/// Counts the renewals of a session: a higher number is proof of life.
+pub type Sequence = u64;
+
+/// Exactly the sign of life that a candidate saw. A take-over names it, and is refused if the
+/// session has shown another one since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// Whose life.
+    pub session: SessionId,
+    /// The renewal that was seen.
+    pub sequence: Sequence,
+}
+
+/// A session's last sign of life, as read from the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pulse {
+    /// The session and its last renewal.
+    pub stamp: Stamp,
+    /// How long the session lives without renewal, as its own node asked for it.
+    pub ttl: Duration,
+    /// How old the store says that this sign of life is.
+    pub age: Age,
+}
+
+/// A store's word about the age of a pulse, taken in the statement that read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// The store does not say.
+    Unknown,
+    /// Measured on the very clock that this candidate counts on, as between processes of one
+    /// machine: exact.
+    Exact(Duration),
+    /// Measured on a clock of the store's own, which may have been stepped. Believed only as far
+    /// as that clock has kept step with ours between two reads.
+    Told {
+        /// The age by the store's clock.
+        age: Duration,
+        /// What the store's clock showed when it said so, counted from any fixed origin.
+        clock: Duration,
+    },
+}
+
+/// Who leads, and the sign of life that its lease rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The node that leads.
+    pub node: NodeId,
+    /// The term that it was granted.
+    pub term: Term,
+    /// The last sign of life of the session that holds the lease.
+    pub pulse: Pulse,
+}
+
+/// An election as the store has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The highest term ever granted or reported here; [`Term::NONE`] if there was none.
+    pub term: Term,
+    /// Who holds the lease. `None`: never granted, resigned, or its session is over.
+    pub holder: Option<Holder>,
+    /// The lease is free, but kept for this node, to which it was handed over.
+    pub heir: Option<NodeId>,
+    /// The term under which the election was last ended (deleted); [`Term::NONE`] if never.
+    pub ended: Term,
+}
+
+/// Where a claim left its candidate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The lease is held by the claiming session under this term.
+    Leading {
+        /// The term of the grant.
+        term: Term,
+    },
+    /// The claim waits in line. Only on stores with [`Succession::Queue`](crate::Succession).
+    Queued {
+        /// How many stand before this candidate, the holder included.
+        ahead: u32,
+        /// The last sign of life of the one directly ahead.
+        behind: Pulse,
+        /// The election as it is now.
+        seen: Record,
+    },
+    /// Nothing was granted.
+    Refused {
+        /// The election as it is now.
+        seen: Record,
+        /// The lease is free, but a candidate of higher priority stands; only told to a
+        /// courteous claim.
+        outranked: bool,
+    },
+}
+
+/// What became of a request to open a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// The session lives, for `ttl` counted from before the request.
+    Opened {
+        /// The life that the store granted; not always what was asked for.
+        ttl: Duration,
+    },
+    /// Another session of the same node id is not known to be dead. Nothing changed.
+    Occupied {
+        /// Its last sign of life.
+        pulse: Pulse,
+    },
+}
+
+/// What became of a renewal that found its session alive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Renewal {
+    /// The sequence that the store had before. Lower than one it confirmed earlier: the store
+    /// was rolled back.
+    pub previous: Sequence,
+    /// How often others have left word for this session (an election of it was ended, say).
+    /// When it rises, the node reads its elections again.
+    pub notices: u64,
+}

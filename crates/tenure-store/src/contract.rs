@@ -1,0 +1,237 @@
+use std::any::Any;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, SystemTime};
+
+use futures_core::Stream;
+use tenure_core::{
+    Capabilities, ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing,
+    StoreIdentity, Term,
+};
+
+use crate::error::StoreError;
+use crate::history::{EventQuery, EventRecord};
+
+/// An answer on its way.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// An answer, with the identity of the store at the moment that it gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told<T> {
+    /// Which store answered: read in the same transaction as the answer.
+    pub store: StoreIdentity,
+    /// What it answered.
+    pub value: T,
+}
+
+/// An answer or the reason why there is none.
+pub type Reply<T> = Result<Told<T>, StoreError>;
+
+/// Asks for a session.
+#[derive(Clone, Debug)]
+pub struct Open {
+    /// Chosen by the node, unique to this process life.
+    pub session: SessionId,
+    /// Rises with every attempt, so that a repeated request is a sign of life like a renewal.
+    pub sequence: Sequence,
+    /// How long the session shall live without renewal.
+    pub ttl: Duration,
+    /// Who opens it.
+    pub node: NodeInfo,
+    /// An earlier session of this very process. It is over: whatever it held is free.
+    pub supersedes: Option<SessionId>,
+    /// A session of the same node id that has been silent for its whole life. Retired if it
+    /// still has exactly this pulse.
+    pub over: Option<Stamp>,
+}
+
+/// What a node tells about itself when it registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Its id, unique among the live nodes of the namespace.
+    pub id: NodeId,
+    /// The machine that it runs on.
+    pub hostname: String,
+    /// Where its API is reached, if it has one.
+    pub address: Option<String>,
+    /// Its process id on that machine.
+    pub pid: u32,
+}
+
+/// Asks for the lease of an election, or where we stand.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Under which session.
+    pub session: SessionId,
+    /// For which election.
+    pub election: ElectionName,
+    /// Rises with every claim and resignation of the session. A claim that arrives after a
+    /// resignation with a higher number is void: it was overtaken.
+    pub attempt: u64,
+    /// Higher stands first.
+    pub priority: i32,
+    /// If the lease is free and a candidate of higher priority stands, leave it to that one.
+    pub courteous: bool,
+    /// Retire this session first, if it still has exactly this pulse: it was silent for its
+    /// whole life. On a queue: the one directly ahead, whether it leads or waits.
+    pub over: Option<Stamp>,
+    /// The lease is free and kept for an heir, which has had its time: grant it anyway, if it is
+    /// still the one freed under this term.
+    pub disinherit: Option<Term>,
+    /// The highest term that this node has seen. The granted term is above it, and the store
+    /// remembers it even if the claim is refused.
+    pub above: Term,
+    /// The term of the election when this candidate first saw it. If the election was ended
+    /// under a later term, the claim is refused. `None`: it has not seen it yet.
+    pub since: Option<Term>,
+}
+
+/// Gives up a lease, a place in line, or a claim whose outcome is unknown.
+#[derive(Clone, Debug)]
+pub struct Resign {
+    /// Under which session.
+    pub session: SessionId,
+    /// Of which election.
+    pub election: ElectionName,
+    /// Voids every claim of this session with a lower number that has not arrived yet.
+    pub attempt: u64,
+    /// Frees only this term. `None`: whatever this session holds of the election.
+    pub term: Option<Term>,
+    /// Keeps the freed lease for this candidate, if it stands.
+    pub to: Option<NodeId>,
+}
+
+/// A lease as its holder knows it: what a fenced transaction checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The session that holds it.
+    pub session: SessionId,
+    /// The election.
+    pub election: ElectionName,
+    /// The term of the grant.
+    pub term: Term,
+}
+
+/// What became of a request to end an election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deletion {
+    /// Ended. Its candidates are told; its term lives on.
+    Ended,
+    /// Somebody leads, and the request did not insist. Nothing changed.
+    Led,
+    /// There is no such election, or it was ended before. Nothing changed.
+    Absent,
+}
+
+/// A candidate as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The node that stands.
+    pub node: NodeId,
+    /// Its priority.
+    pub priority: i32,
+}
+
+/// A registered process as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRecord {
+    /// What it told about itself.
+    pub info: NodeInfo,
+    /// Its session.
+    pub session: SessionId,
+    /// Whether its session is live.
+    pub state: NodeState,
+    /// When it last renewed, by the wall clock of its writer: for people to read.
+    pub renewed_at: SystemTime,
+}
+
+/// Whether a node's session is live, as far as the store has been told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeState {
+    /// Open, and nobody has found it silent.
+    Live,
+    /// Closed by the node itself.
+    Left,
+    /// Found silent for its whole life, and retired.
+    Expired,
+}
+
+/// Word that something may have changed. It carries no truth: whoever hears it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// Something about this election.
+    Election(ElectionName),
+    /// Anything: hints may have been lost.
+    All,
+}
+
+/// Hints as they come. The stream ends only when the store can give no more.
+pub type Hints = Pin<Box<dyn Stream<Item = Hint> + Send>>;
+
+/// A place that keeps sessions and leases for one namespace, with linearizable and durable
+/// compare-and-set.
+///
+/// Every verb is idempotent: after [`StoreError::Indeterminate`] the same request may be sent
+/// again, and a request that arrives twice, late, or out of order does no harm. Dropping a
+/// future leaves its request in an unknown state, and the store usable.
+pub trait Store: Send + Sync + 'static {
+    /// What this store can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Opens a session and registers its node, in one write.
+    ///
+    /// Repeating it for a live session counts as a renewal. `Occupied` if another live session
+    /// has the same node id and is neither superseded nor retired by this request.
+    fn open(&self, request: Open) -> Pending<'_, Reply<Opening>>;
+
+    /// Keeps everything under a session, in one write however much that is.
+    ///
+    /// Sets the sequence to `sequence` if that is higher. Never answered from a cache.
+    /// `attempt` counts from 1 within one renewal; from the second on, a store with connections
+    /// uses a fresh one. [`StoreError::SessionLost`] if the session is closed, retired, or
+    /// unknown.
+    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>>;
+
+    /// Stands for an election, or asks again where we stand.
+    ///
+    /// Granted if the lease is free (never granted, resigned, or its session is over) and not
+    /// kept for another heir, or if `over` retires its holder. Holding the lease already answers
+    /// `Leading` with the same term: nothing changes. The granted term is above every term granted before and
+    /// above [`Claim::above`]. A refused claim registers the candidate, so that others see
+    /// it. [`StoreError::SessionLost`] as for [`Store::renew`].
+    fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>>;
+
+    /// Frees the lease if this session holds it under that term, withdraws the candidate, and
+    /// voids earlier claims of it that have not arrived. The term stays.
+    fn resign(&self, request: Resign) -> Pending<'_, Reply<()>>;
+
+    /// Closes a session: everything under it is free at once. Unknown and closed sessions are
+    /// no error.
+    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>>;
+
+    /// The election as it is now; a default [`Record`] if nobody ever stood.
+    fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>>;
+
+    /// Ends an election. Its holder and candidates are told, and stop by themselves; the lease is
+    /// free once its holder has resigned it or lapsed, never before. With `force` also while
+    /// somebody leads.
+    fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>>;
+
+    /// Who stands, in order of succession, the holder not included.
+    fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>>;
+
+    /// All elections that were ever stood for, with their records, by name.
+    fn elections(&self) -> Pending<'_, Reply<Vec<(ElectionName, Record)>>>;
+
+    /// All registered nodes, by id.
+    fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>>;
+
+    /// The history, oldest first.
+    fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>>;
+
+    /// Hints from now on, for all elections of the namespace.
+    fn news(&self) -> Hints;
+
+    /// The store itself, for what only one kind of store offers.
+    fn as_any(&self) -> &dyn Any;
+}

@@ -1,0 +1,37 @@
+use std::error::Error as StdError;
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// Why a store gave no answer, and what is now true of it. Being refused is not an error.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing changed. Trying again may help: not reachable, locked, disk full, read-only.
+    #[error("the store did not take the request, and nothing changed: {0}")]
+    Unavailable(#[source] BoxError),
+    /// The request may or may not have taken effect. Ask again with the same words.
+    #[error("the store gave no answer, so the request may or may not have taken effect: {0}")]
+    Indeterminate(#[source] BoxError),
+    /// The session is over, and everything under it is void.
+    #[error("the session is over on the store, and everything held under it is void")]
+    SessionLost,
+    /// Retrying cannot help: a human has to change something. Nothing changed.
+    #[error("{0}")]
+    Misconfigured(#[source] BoxError),
+}
+
+impl StoreError {
+    /// [`StoreError::Unavailable`] for this reason.
+    pub fn unavailable(reason: impl Into<BoxError>) -> Self {
+        Self::Unavailable(reason.into())
+    }
+
+    /// [`StoreError::Indeterminate`] for this reason.
+    pub fn indeterminate(reason: impl Into<BoxError>) -> Self {
+        Self::Indeterminate(reason.into())
+    }
+
+    /// [`StoreError::Misconfigured`] for this reason: say what is wrong and what to do.
+    pub fn misconfigured(reason: impl Into<BoxError>) -> Self {
+        Self::Misconfigured(reason.into())
+    }
+}

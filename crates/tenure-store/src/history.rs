@@ -1,0 +1,101 @@
+use std::fmt;
+use std::time::SystemTime;
+
+use tenure_core::{ElectionName, NodeId, Term};
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
+        /// What happened. The names are the same in the history, in logs, and over HTTP.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum EventKind { $($(#[$doc])* $variant),+ }
+
+        impl EventKind {
+            /// The name that users see.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// The kind of this name.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)+ _ => None }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// Somebody stood for an election that nobody had stood for (since it was ended).
+    ElectionStarted = "election_started",
+    /// A term was granted.
+    LeaderElected = "leader_elected",
+    /// A leader's session is over without its consent; `reason` in the data.
+    LeaderLost = "leader_lost",
+    /// A leader gave its term up.
+    LeaderResigned = "leader_resigned",
+    /// Another node leads than before; `previous` and `new` in the data.
+    LeaderChanged = "leader_changed",
+    /// A hand-over to a named candidate was asked for; `to` in the data.
+    TransferRequested = "transfer_requested",
+    /// The election was ended.
+    ElectionDeleted = "election_deleted",
+    /// A node registered.
+    NodeJoined = "node_joined",
+    /// A node closed its session.
+    NodeLeft = "node_left",
+    /// A node was silent for its whole life, and was retired.
+    NodeExpired = "node_expired",
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A line of history, recorded in the transaction of what it tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventRecord {
+    /// Rises over the whole store.
+    pub id: u64,
+    /// Counts 1, 2, 3, … within the election, without a gap. 0 for events of nodes.
+    pub sequence: u64,
+    /// When, by the wall clock of the writer: for people to read.
+    pub time: SystemTime,
+    /// What happened.
+    pub kind: EventKind,
+    /// In which election; none for events of nodes.
+    pub election: Option<ElectionName>,
+    /// To which node, if to one.
+    pub node: Option<NodeId>,
+    /// Under which term; [`Term::NONE`] for events of nodes.
+    pub term: Term,
+    /// More about it, as a JSON object.
+    pub data: String,
+}
+
+/// Which part of the history to read.
+#[derive(Clone, Debug, Default)]
+pub struct EventQuery {
+    /// Only of this election.
+    pub election: Option<ElectionName>,
+    /// Only with a higher id.
+    pub after: u64,
+    /// At most so many; all if `None`.
+    pub limit: Option<u32>,
+}
+
+/// How much history is kept per election (and for the nodes together).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention {
+    /// The newest so many events; never less than the last transition.
+    pub events: u32,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { events: 10_000 }
+    }
+}

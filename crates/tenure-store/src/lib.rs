@@ -1,0 +1,21 @@
+//! The contract between Tenure and a store.
+//!
+//! A store speaks Tenure's verbs and returns outcomes; it owns no timing rule and takes no
+//! decision. What stores do differently is data ([`Capabilities`]), not another trait.
+//! [`Store`] states the promises; the conformance suite of `tenure-testkit` holds every store to
+//! them, one file per promise.
+
+pub mod clock;
+mod contract;
+mod error;
+mod history;
+mod url;
+
+pub use contract::{
+    Candidate, Claim, Deletion, Hint, Hints, Lease, NodeInfo, NodeRecord, NodeState, Open, Pending, Reply,
+    Resign, Store, Told,
+};
+pub use error::StoreError;
+pub use history::{EventKind, EventQuery, EventRecord, Retention};
+pub use tenure_core::{Capabilities, ExpiryJudge, News, Succession};
+pub use url::{Options, StoreUrl, UrlError};

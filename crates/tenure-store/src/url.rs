@@ -1,0 +1,158 @@
+//! Store URLs: one string picks the engine, nothing else changes.
+
+use tenure_core::{NameError, Namespace};
+
+use crate::history::Retention;
+
+/// What every store can be told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Separates users of one store.
+    pub namespace: Namespace,
+    /// How much history is kept.
+    pub retention: Retention,
+}
+
+/// A store URL, taken apart: `scheme:rest?key=value&…`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreUrl {
+    /// What stands before the colon.
+    pub scheme: String,
+    /// What stands between the colon and the question mark.
+    pub rest: String,
+    /// What every store understands.
+    pub options: Options,
+    /// The other parameters, for the store to understand or refuse.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// Which part of a store URL is wrong, and what a right one looks like.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UrlError {
+    /// No scheme.
+    #[error("`{0}` is no store URL: it has no scheme; a right one is `sqlite:./tenure.db`")]
+    NoScheme(String),
+    /// A scheme that no store of this build answers to.
+    #[error(
+        "no store answers to the scheme `{scheme}:`; this build knows {known}; a right URL is `sqlite:./tenure.db`"
+    )]
+    UnknownScheme {
+        /// What was asked for.
+        scheme: String,
+        /// What there is.
+        known: String,
+    },
+    /// The scheme's own part is wrong.
+    #[error("the store URL is wrong after `{scheme}:`: {problem}; a right one is `{example}`")]
+    Rest {
+        /// The scheme.
+        scheme: &'static str,
+        /// What is wrong.
+        problem: String,
+        /// A right one.
+        example: &'static str,
+    },
+    /// A parameter that nobody understands.
+    #[error("the store URL has an unknown parameter `{name}`; known are {known}")]
+    UnknownParameter {
+        /// The parameter.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A parameter whose value cannot be read.
+    #[error("the store URL's parameter `{name}={value}` is wrong: {problem}; a right one is `{example}`")]
+    BadParameter {
+        /// The parameter.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What is wrong.
+        problem: String,
+        /// A right one.
+        example: &'static str,
+    },
+    /// The namespace's name is unusable.
+    #[error("the store URL's namespace is wrong: {0}")]
+    Namespace(#[from] NameError),
+}
+
+impl StoreUrl {
+    /// Takes a URL apart, and reads the parameters that every store understands: `namespace`
+    /// and `history` (how many events are kept per election).
+    ///
+    /// # Errors
+    /// A [`UrlError`] that names the part that is wrong.
+    pub fn parse(url: &str) -> Result<Self, UrlError> {
+        let is_scheme =
+            |s: &str| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '-');
+        let (scheme, rest) = url
+            .split_once(':')
+            .filter(|(scheme, _)| is_scheme(scheme))
+            .ok_or_else(|| UrlError::NoScheme(url.to_owned()))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let mut parsed = Self {
+            scheme: scheme.to_ascii_lowercase(),
+            rest: rest.to_owned(),
+            options: Options::default(),
+            parameters: Vec::new(),
+        };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match name {
+                "namespace" => parsed.options.namespace = Namespace::new(value)?,
+                "history" => parsed.options.retention = Retention { events: events(value)? },
+                _ => parsed.parameters.push((name.to_owned(), value.to_owned())),
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// Refuses the first parameter that is not among `known`.
+    ///
+    /// # Errors
+    /// [`UrlError::UnknownParameter`].
+    pub fn only(&self, known: &[&str]) -> Result<(), UrlError> {
+        match self.parameters.iter().find(|(name, _)| !known.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let all: Vec<_> =
+                    ["namespace", "history"].iter().chain(known).map(|k| format!("`{k}`")).collect();
+                Err(UrlError::UnknownParameter { name: name.clone(), known: all.join(", ") })
+            }
+        }
+    }
+}
+
+fn events(value: &str) -> Result<u32, UrlError> {
+    value.parse().ok().filter(|&n| n > 0).ok_or_else(|| UrlError::BadParameter {
+        name: "history",
+        value: value.to_owned(),
+        problem: String::from("it is the number of events kept per election, at least 1"),
+        example: "history=10000",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let url = StoreUrl::parse("sqlite:/var/lib/x.db?namespace=blue&history=5&extra=1").unwrap();
+        assert_eq!((url.scheme.as_str(), url.rest.as_str()), ("sqlite", "/var/lib/x.db"));
+        assert_eq!(url.options.namespace.as_str(), "blue");
+        assert_eq!(url.options.retention.events, 5);
+        assert!(url.only(&["extra"]).is_ok());
+        assert!(url.only(&[]).unwrap_err().to_string().contains("unknown parameter `extra`"));
+    }
+
+    #[test]
+    fn a_wrong_url_names_the_part_that_is_wrong() {
+        let message = |url: &str| StoreUrl::parse(url).unwrap_err().to_string();
+        assert!(message("just-a-path.db").contains("no scheme"));
+        assert!(message("/a/b:c").contains("no scheme"));
+        assert!(message("sqlite:x?history=0").contains("`history=0` is wrong"));
+        assert!(message("sqlite:x?namespace=").contains("namespace name is empty"));
+    }
+}
