@@ -1,15 +1,42 @@
 //! Tenure's rules as pure state machines: no clock, no randomness of their own, no I/O, no async.
+//!
+//! A [`Machine`] is one node: its session and all of its elections. Time is an argument of every
+//! input; what the machine wants (requests to the store, events for the user, a wake-up) is polled.
+//! The simulation drives the same machine as the real driver does, so what is proven there is what
+//! runs here.
+//!
+//! The clock model is that of `docs/safety.md`: clocks may differ by any offset, and in *rate* by
+//! at most [`Drift`]. Wall clocks decide nothing.
 
+mod candidate;
 mod capabilities;
+mod dice;
+mod election;
+mod event;
+mod leader;
+mod machine;
 mod name;
+mod observer;
+mod plants;
 mod record;
+mod request;
+mod session;
+mod settings;
+mod silence;
 mod term;
 mod time;
+mod timers;
 
 pub use capabilities::{Capabilities, ExpiryJudge, News, Succession};
+pub use dice::Dice;
+pub use event::{Event, Reason};
+pub use machine::{Machine, Refusal};
 pub use name::{ElectionName, MAX_NAME_BYTES, NameError, Namespace, NodeId};
+pub use plants::{Plant, Planted};
 pub use record::{
     Age, Holder, Opening, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity,
 };
+pub use request::{Answer, ElectionKey, Failure, Request, RequestId, Verb};
+pub use settings::{MAX_TTL, MIN_TTL, Settings, SettingsError};
 pub use term::{Fence, Fenced, Term};
 pub use time::{Drift, Instant};

@@ -1,0 +1,419 @@
+//! Standing for an election: wait for the very instant at which the lease may be taken, then claim.
+
+use crate::capabilities::{ExpiryJudge, News, Succession};
+use crate::election::{Act, Candidacy, Phase, Resignation, Role};
+use crate::event::Event;
+use crate::machine::{Machine, Refusal};
+use crate::plants::Plant;
+use crate::record::{Age, Pulse, Record, Standing};
+use crate::request::{About, Answer, ElectionKey, Failure, Flight, Verb};
+use crate::session::Session;
+use crate::silence::Look;
+use crate::time::Instant;
+
+impl Machine {
+    /// Stands for an election until elected, withdrawn, or the election is ended.
+    ///
+    /// # Errors
+    /// [`Refusal`] if this node may not stand, or stands already.
+    pub fn stand(&mut self, key: ElectionKey, now: Instant) -> Result<(), Refusal> {
+        self.expire(now);
+        if self.closing || matches!(self.session, Session::Closed) {
+            return Err(Refusal::Closed);
+        }
+        if !self.settings.eligible && !self.planted.has(Plant::IneligibleStands) {
+            return Err(Refusal::NotEligible);
+        }
+        match &mut self.election(key).role {
+            Role::Idle => self.become_standing(key, now),
+            Role::Resigning(resignation) if !resignation.stand_again => resignation.stand_again = true,
+            Role::Standing(_) | Role::Leading { .. } | Role::Resigning(_) => {
+                return Err(Refusal::AlreadyStanding);
+            }
+            Role::Stopping { .. } => return Err(Refusal::StillStopping),
+        }
+        Ok(())
+    }
+
+    /// Stands no longer. [`Event::Withdrawn`] tells when no claim can be granted any more.
+    pub fn withdraw(&mut self, key: ElectionKey, now: Instant) {
+        self.expire(now);
+        match &mut self.election(key).role {
+            Role::Standing(candidacy) => {
+                let unheard = matches!(candidacy.phase, Phase::Parked) || candidacy.failures > 0;
+                let forgets = unheard && self.planted.has(Plant::UncertainClaimForgotten);
+                if self.session.is_open() && !forgets {
+                    self.become_resigning(key, None, None, now);
+                } else {
+                    self.become_idle(key);
+                    self.events.push_back(Event::Withdrawn { election: key });
+                }
+            }
+            Role::Resigning(Resignation { stand_again, .. }) => *stand_again = false,
+            Role::Idle | Role::Leading { .. } | Role::Stopping { .. } => {}
+        }
+    }
+
+    /// Word that an election may have changed.
+    pub fn hint(&mut self, key: ElectionKey, now: Instant) {
+        self.expire(now);
+        let act = self.act_on_hint(key, now);
+        let election = self.election(key);
+        if let Role::Standing(candidacy) = &mut election.role {
+            match &mut candidacy.phase {
+                Phase::Asking { .. } => candidacy.hinted = true,
+                Phase::Waiting { .. } => self.act(key, act, now),
+                Phase::Parked => {}
+            }
+        } else if matches!(election.role, Role::Leading { .. }) || election.observed {
+            self.look(key, now);
+        }
+        self.arm(key);
+    }
+
+    /// Word that anything may have changed.
+    pub fn hint_all(&mut self, now: Instant) {
+        for key in self.keys() {
+            self.hint(key, now);
+        }
+    }
+
+    fn act_on_hint(&mut self, key: ElectionKey, now: Instant) -> Act {
+        if self.planted.has(Plant::HintIsTruth) {
+            let over = self.election(key).silence.stamp();
+            return Act::Claim { over, disinherit: None, courteous: true };
+        }
+        // A claim would be granted on the spot, without the delay that is due after a loss.
+        if !self.settings.takeover_delay.is_zero() || now < self.wary_until { Act::Look } else { Act::PLAIN }
+    }
+
+    // ----- becoming -------------------------------------------------------------------------
+
+    pub(crate) fn become_standing(&mut self, key: ElectionKey, now: Instant) {
+        let open = self.session.is_open();
+        let act = self.act_on_hint(key, now);
+        let election = self.election(key);
+        assert!(matches!(election.role, Role::Idle), "a candidate comes from nothing");
+        election.since = None;
+        let phase = if open { Phase::Waiting { until: now, act } } else { Phase::Parked };
+        election.role = Role::Standing(Candidacy { phase, hinted: false, failures: 0, freed: None });
+        if open {
+            self.act(key, act, now);
+        }
+        self.arm(key);
+    }
+
+    fn become_ended(&mut self, key: ElectionKey) {
+        assert!(matches!(self.election(key).role, Role::Standing(_)), "only a candidate is told of an end");
+        self.become_idle(key);
+        self.events.push_back(Event::Ended { election: key });
+    }
+
+    pub(crate) fn become_idle(&mut self, key: ElectionKey) {
+        let election = self.election(key);
+        election.role = Role::Idle;
+        if election.observed && election.look.is_none() {
+            election.look_at = Some(Instant::ZERO); // an observer again: look at once
+        }
+        self.arm(key);
+    }
+
+    /// Drops a candidacy without a word to the store: its session is about to be closed.
+    pub(crate) fn abandon(&mut self, key: ElectionKey) {
+        if matches!(self.election(key).role, Role::Standing(_)) {
+            self.become_idle(key);
+            self.events.push_back(Event::Withdrawn { election: key });
+        }
+    }
+
+    /// There is a session to claim under.
+    pub(crate) fn unpark(&mut self, now: Instant) {
+        for key in self.keys() {
+            let act = self.act_on_hint(key, now);
+            if let Role::Standing(Candidacy { phase: Phase::Parked, .. }) = self.election(key).role {
+                self.act(key, act, now);
+                self.arm(key);
+            }
+        }
+    }
+
+    /// What was seen before is void: look again, now.
+    pub(crate) fn look_anew(&mut self, key: ElectionKey, now: Instant) {
+        if let Role::Standing(candidacy) = &mut self.election(key).role {
+            match candidacy.phase {
+                Phase::Waiting { .. } => candidacy.phase = Phase::Waiting { until: now, act: Act::Look },
+                Phase::Asking { .. } => candidacy.hinted = true,
+                Phase::Parked => {}
+            }
+        }
+        self.arm(key);
+    }
+
+    // ----- acting ---------------------------------------------------------------------------
+
+    /// Sends a claim or a look. Without health there is no claim; without a session, nothing.
+    fn act(&mut self, key: ElectionKey, act: Act, now: Instant) {
+        let Session::Open(open) = &self.session else {
+            return self.set_phase(key, Phase::Parked);
+        };
+        let session = open.id;
+        if !self.healthy {
+            let until = now + self.settings.poll_every;
+            return self.set_phase(key, Phase::Waiting { until, act: Act::Look });
+        }
+        let patience = self.patience();
+        let verb = match act {
+            // In a queue, asking where we stand is what keeps our place known.
+            Act::Look if self.capabilities.succession == Succession::Race => Verb::Read { election: key },
+            Act::Look | Act::Claim { .. } => {
+                let (over, disinherit, courteous) = match act {
+                    Act::Claim { over, disinherit, courteous } => (over, disinherit, courteous),
+                    Act::Look => (None, None, true),
+                };
+                let attempt = self.next_attempt();
+                let priority = self.settings.priority;
+                let courteous = courteous && !self.planted.has(Plant::PriorityIgnored);
+                let untold = self.planted.has(Plant::HighestTermUntold);
+                let election = self.election(key);
+                let above = if untold { crate::Term::NONE } else { election.highest };
+                let since = election.since;
+                Verb::Claim {
+                    session,
+                    election: key,
+                    attempt,
+                    priority,
+                    courteous,
+                    over,
+                    disinherit,
+                    above,
+                    since,
+                }
+            }
+        };
+        let flight = self.send(About::Election(key), verb, patience, now);
+        self.set_phase(key, Phase::Asking { flight, act });
+    }
+
+    fn set_phase(&mut self, key: ElectionKey, phase: Phase) {
+        if let Role::Standing(candidacy) = &mut self.election(key).role {
+            candidacy.phase = phase;
+        }
+    }
+
+    // ----- what came back -------------------------------------------------------------------
+
+    pub(crate) fn candidate_reply(
+        &mut self,
+        key: ElectionKey,
+        outcome: Result<Answer, Failure>,
+        now: Instant,
+    ) {
+        let Role::Standing(Candidacy { phase: Phase::Asking { flight, act }, .. }) = self.election(key).role
+        else {
+            return;
+        };
+        match outcome {
+            Ok(Answer::Claim(Standing::Leading { term })) => self.become_leading(key, term, now),
+            Ok(Answer::Claim(Standing::Queued { behind, seen, .. })) => {
+                self.consider(key, &seen, Some(behind), false, flight, now);
+            }
+            Ok(Answer::Claim(Standing::Refused { seen, outranked })) => {
+                self.consider(key, &seen, None, outranked, flight, now);
+            }
+            Ok(Answer::Read(seen)) => self.consider(key, &seen, None, false, flight, now),
+            Ok(_) => self.claim_failed(key, act, Failure::Indeterminate, now),
+            Err(failure) => self.claim_failed(key, act, failure, now),
+        }
+        self.ask_again_if_hinted(key, now);
+    }
+
+    /// The claim may or may not have been granted. Asking again with the same words tells, since
+    /// the store knows our session: until then, we do not lead.
+    pub(crate) fn claim_failed(&mut self, key: ElectionKey, act: Act, failure: Failure, now: Instant) {
+        if failure == Failure::SessionLost {
+            self.lose_session(crate::Reason::SessionLost, now);
+            return;
+        }
+        if self.planted.has(Plant::UncertainMeansWon) && matches!(act, Act::Claim { .. }) {
+            let term = self.election(key).highest.next();
+            self.become_leading(key, term, now);
+            return;
+        }
+        let Role::Standing(candidacy) = &mut self.election(key).role else { return };
+        candidacy.failures += 1;
+        let failures = candidacy.failures;
+        let mut act = act;
+        if self.planted.has(Plant::ErrorMeansFree) {
+            let over = self.election(key).silence.stamp();
+            act = Act::Claim { over, disinherit: None, courteous: true };
+        }
+        let until = now + self.pause(failures);
+        self.set_phase(key, Phase::Waiting { until, act });
+    }
+
+    fn ask_again_if_hinted(&mut self, key: ElectionKey, now: Instant) {
+        let act = self.act_on_hint(key, now);
+        if let Role::Standing(candidacy) = &mut self.election(key).role
+            && matches!(candidacy.phase, Phase::Waiting { .. })
+            && std::mem::take(&mut candidacy.hinted)
+        {
+            self.act(key, act, now);
+        }
+    }
+
+    /// Decides from a record what to do next, and when.
+    fn consider(
+        &mut self,
+        key: ElectionKey,
+        seen: &Record,
+        behind: Option<Pulse>,
+        outranked: bool,
+        flight: Flight,
+        now: Instant,
+    ) {
+        let asked = self.asked(key);
+        if !self.believe(key, seen, now) {
+            let until = now + self.pause(0);
+            return self.set_phase(key, Phase::Waiting { until, act: Act::Look });
+        }
+        let unnoticed = self.planted.has(Plant::EndUnnoticed);
+        let election = self.election(key);
+        let since = *election.since.get_or_insert(seen.term);
+        if seen.ended > since && !unnoticed {
+            return self.become_ended(key);
+        }
+        if seen.ended > since {
+            self.election(key).since = Some(seen.term);
+        }
+        self.announce(key, seen.holder.as_ref().map(|holder| (holder.node.clone(), holder.term)));
+        let look = Look { sent: flight.sent, received: now };
+        let pulse = behind.or(seen.holder.as_ref().map(|holder| holder.pulse));
+        let (at, act) = match pulse {
+            // A claim of ours whose outcome we never heard was granted: ask, and be told the term.
+            Some(pulse) if Some(pulse.stamp.session) == self.session() => (now, Act::PLAIN),
+            Some(pulse) => self.outlast(key, &pulse, look),
+            None => self.take_when_due(key, seen, outranked, now),
+        };
+        let at = at.max(self.wary_until);
+        let at = if asked { at.max(now + self.pause_after_refusal(key)) } else { at };
+        self.wait(key, at, act, pulse, now);
+    }
+
+    /// Whether the request under way was a claim, not a mere look.
+    fn asked(&mut self, key: ElectionKey) -> bool {
+        let Role::Standing(Candidacy { phase: Phase::Asking { act, .. }, .. }) = self.election(key).role
+        else {
+            return false;
+        };
+        matches!(act, Act::Claim { .. })
+    }
+
+    /// A refused claim is not repeated at once, however certain we are: the store may judge by a
+    /// clock of its own.
+    fn pause_after_refusal(&mut self, key: ElectionKey) -> std::time::Duration {
+        let Role::Standing(candidacy) = &mut self.election(key).role else { return Default::default() };
+        candidacy.failures = (candidacy.failures + 1).min(6);
+        let failures = candidacy.failures - 1;
+        self.pause(failures)
+    }
+
+    /// Somebody holds the lease, or stands before us: wait until it must have lapsed.
+    fn outlast(&mut self, key: ElectionKey, pulse: &Pulse, look: Look) -> (Instant, Act) {
+        let (trust, drift, planted) = (self.trust, self.settings.drift, self.planted);
+        self.longest_ttl = self.longest_ttl.max(pulse.ttl);
+        let mut pulse = *pulse;
+        if self.planted.has(Plant::SilenceByOwnTtl) {
+            pulse.ttl = self.settings.ttl;
+        }
+        let delay = self.takeover_delay();
+        let election = self.election(key);
+        let fresh = election.silence.stamp() != Some(pulse.stamp);
+        let lapses = election.silence.observe(&pulse, look, trust, drift, planted);
+        if let Role::Standing(candidacy) = &mut election.role {
+            candidacy.freed = None;
+            if fresh {
+                candidacy.failures = 0;
+            }
+        }
+        let late = self.planted.has(Plant::TakesOverAPollLater);
+        let at = if late { lapses + delay + self.settings.poll_every } else { lapses + delay };
+        let over = (self.capabilities.expiry == ExpiryJudge::Candidate).then_some(pulse.stamp);
+        (at, Act::Claim { over, disinherit: None, courteous: true })
+    }
+
+    /// The lease is free: take it, unless it is somebody else's to take first.
+    fn take_when_due(
+        &mut self,
+        key: ElectionKey,
+        seen: &Record,
+        outranked: bool,
+        now: Instant,
+    ) -> (Instant, Act) {
+        let ttl = self.settings.ttl;
+        let courtesy = self.courtesy();
+        let delay = self.takeover_delay();
+        let heirless = seen.heir.is_none() || self.planted.has(Plant::HeirIgnored);
+        let ours = seen.heir.as_ref() == Some(&self.node);
+        let Role::Standing(candidacy) = &mut self.election(key).role else { return (now, Act::Look) };
+        let freed = match candidacy.freed {
+            Some((term, at)) if term == seen.term => at,
+            _ => {
+                candidacy.failures = 0;
+                candidacy.freed = Some((seen.term, now));
+                now
+            }
+        };
+        if ours {
+            return (now, Act::PLAIN);
+        }
+        if !heirless {
+            let disinherit = Some(seen.term);
+            return (freed + ttl, Act::Claim { over: None, disinherit, courteous: true });
+        }
+        if outranked {
+            return (freed + courtesy, Act::Claim { over: None, disinherit: None, courteous: false });
+        }
+        let vacated = seen.term > crate::Term::NONE && seen.ended < seen.term;
+        let disinherit = seen.heir.as_ref().map(|_| seen.term);
+        let act = Act::Claim { over: None, disinherit, courteous: true };
+        (if vacated { freed + delay } else { now }, act)
+    }
+
+    fn takeover_delay(&self) -> std::time::Duration {
+        if self.planted.has(Plant::TakeoverDelaySkipped) {
+            return Default::default();
+        }
+        self.settings.takeover_delay
+    }
+
+    /// Waits for `at`, but looks again earlier where nobody would tell us of a change, or where we
+    /// must see a renewal soon in order to time it.
+    fn wait(&mut self, key: ElectionKey, at: Instant, act: Act, pulse: Option<Pulse>, now: Instant) {
+        let times = self.capabilities.expiry == ExpiryJudge::Candidate
+            && pulse.is_some_and(|pulse| !matches!(pulse.age, Age::Exact(_)));
+        let polls = self.capabilities.news == News::Poll || times;
+        let look_at = now + self.settings.poll_every;
+        let phase = if polls && look_at < at {
+            Phase::Waiting { until: look_at, act: Act::Look }
+        } else {
+            Phase::Waiting { until: at.max(now), act }
+        };
+        self.set_phase(key, phase);
+        if matches!(phase, Phase::Waiting { until, .. } if until <= now) {
+            self.act(key, act, now);
+        }
+    }
+
+    // ----- what is due ----------------------------------------------------------------------
+
+    pub(crate) fn candidate_timeout(&mut self, key: ElectionKey, now: Instant) {
+        let Role::Standing(Candidacy { phase, .. }) = self.election(key).role else { return };
+        match phase {
+            Phase::Waiting { until, act } if until <= now => self.act(key, act, now),
+            Phase::Asking { flight, act } if flight.give_up <= now => {
+                self.claim_failed(key, act, Failure::Indeterminate, now);
+            }
+            Phase::Waiting { .. } | Phase::Asking { .. } | Phase::Parked => {}
+        }
+    }
+}

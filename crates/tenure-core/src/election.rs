@@ -1,0 +1,162 @@
+//! One election as one node sees it: a role that carries its data.
+
+use crate::name::NodeId;
+use crate::record::Stamp;
+use crate::request::Flight;
+use crate::silence::Silence;
+use crate::term::Term;
+use crate::time::Instant;
+
+/// What a node is in an election. Only the machine's `become_*` functions assign it.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// Neither stands nor leads.
+    Idle,
+    /// Stands, and waits for its turn.
+    Standing(Candidacy),
+    /// Leads: the work runs.
+    Leading { term: Term },
+    /// Led: the check fails, and the work has been told to stop but may still run.
+    Stopping {
+        term: Term,
+        /// Whether there is a lease to give back once the work has stopped, and to whom.
+        release: Option<Release>,
+    },
+    /// Gives back a lease (`term`) or a candidacy (no term). No work runs.
+    Resigning(Resignation),
+}
+
+/// To whom a lease is given back.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Release {
+    pub to: Option<NodeId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Candidacy {
+    pub phase: Phase,
+    /// Something changed while a request was under way: ask again as soon as it is answered.
+    pub hinted: bool,
+    /// Claims in a row that brought nothing new.
+    pub failures: u32,
+    /// When the lease was first seen free under this term.
+    pub freed: Option<(Term, Instant)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Phase {
+    /// There is no session to claim under.
+    Parked,
+    /// Acts at this instant.
+    Waiting { until: Instant, act: Act },
+    /// Waits for the answer to a claim or a look.
+    Asking { flight: Flight, act: Act },
+}
+
+/// What a candidate does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// Reads the record.
+    Look,
+    /// Claims the lease.
+    Claim { over: Option<Stamp>, disinherit: Option<Term>, courteous: bool },
+}
+
+impl Act {
+    /// A claim on a lease that may be free.
+    pub const PLAIN: Self = Self::Claim { over: None, disinherit: None, courteous: true };
+}
+
+#[derive(Debug)]
+pub(crate) struct Resignation {
+    pub term: Option<Term>,
+    pub to: Option<NodeId>,
+    pub attempt: u64,
+    pub step: Step,
+    pub failures: u32,
+    /// The user has asked to stand again meanwhile.
+    pub stand_again: bool,
+}
+
+/// A request that is repeated until it is answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Asking(Flight),
+    Pausing { until: Instant },
+}
+
+impl Step {
+    pub fn wake(&self) -> Instant {
+        match self {
+            Self::Asking(flight) => flight.give_up,
+            Self::Pausing { until } => *until,
+        }
+    }
+
+    pub fn is(&self, serial: u64) -> bool {
+        matches!(self, Self::Asking(flight) if flight.serial == serial)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Election {
+    pub role: Role,
+    /// The user wants to hear of every change of leader.
+    pub observed: bool,
+    /// The highest term that this node has seen here.
+    pub highest: Term,
+    /// The term at first sight, from which the end of the election is told.
+    pub since: Option<Term>,
+    pub silence: Silence,
+    /// Whom the last event named as leader.
+    pub announced: Option<(NodeId, Term)>,
+    /// A look by a leader or an observer.
+    pub look: Option<Flight>,
+    pub look_again: bool,
+    /// When an observer looks next.
+    pub look_at: Option<Instant>,
+    /// When the armed timer fires; timers for another instant are stale.
+    pub armed: Option<Instant>,
+}
+
+impl Election {
+    pub fn new() -> Self {
+        Self {
+            role: Role::Idle,
+            observed: false,
+            highest: Term::NONE,
+            since: None,
+            silence: Silence::default(),
+            announced: None,
+            look: None,
+            look_again: false,
+            look_at: None,
+            armed: None,
+        }
+    }
+
+    /// The role in a word, for people and for counting.
+    pub fn word(&self) -> &'static str {
+        match &self.role {
+            Role::Idle => "idle",
+            Role::Standing(Candidacy { phase: Phase::Parked, .. }) => "parked",
+            Role::Standing(Candidacy { phase: Phase::Waiting { .. }, .. }) => "waiting",
+            Role::Standing(Candidacy { phase: Phase::Asking { .. }, .. }) => "asking",
+            Role::Leading { .. } => "leading",
+            Role::Stopping { .. } => "stopping",
+            Role::Resigning(_) => "resigning",
+        }
+    }
+
+    /// When this election wants to be woken next.
+    pub fn wake(&self) -> Option<Instant> {
+        let role = match &self.role {
+            Role::Standing(Candidacy { phase: Phase::Waiting { until, .. }, .. }) => Some(*until),
+            Role::Standing(Candidacy { phase: Phase::Asking { flight, .. }, .. }) => Some(flight.give_up),
+            Role::Resigning(resignation) => Some(resignation.step.wake()),
+            Role::Standing(_) | Role::Idle | Role::Leading { .. } | Role::Stopping { .. } => None,
+        };
+        let look = self.look.map_or(self.look_at, |flight| Some(flight.give_up));
+        role.into_iter().chain(look).min()
+    }
+}

@@ -1,0 +1,153 @@
+//! What the machine asks of a store, and what it may hear back.
+
+use std::time::Duration;
+
+use crate::name::NodeId;
+use crate::record::{Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing};
+use crate::term::Term;
+use crate::time::Instant;
+
+/// An election of one machine; its driver knows the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ElectionKey(pub(crate) u32);
+
+impl ElectionKey {
+    /// Counts from 0 in the order in which elections were added; freed numbers are used again.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Tells replies apart. A reply to a request that was given up finds no owner, and is discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RequestId {
+    pub(crate) serial: u64,
+    pub(crate) about: About,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum About {
+    Session,
+    Election(ElectionKey),
+}
+
+/// Something to ask of the store, at once.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Goes back with the reply.
+    pub id: RequestId,
+    /// When the machine stops waiting: the driver may abandon the attempt then.
+    pub give_up: Instant,
+    /// What to ask.
+    pub verb: Verb,
+}
+
+/// The verbs of a store, as the machine speaks them. The contract crate documents each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Open a session.
+    Open {
+        /// Its id.
+        session: SessionId,
+        /// Rises with every attempt.
+        sequence: Sequence,
+        /// The life asked for.
+        ttl: Duration,
+        /// An earlier session of this process, which is over.
+        supersedes: Option<SessionId>,
+        /// A silent session of the same node id.
+        over: Option<Stamp>,
+    },
+    /// Keep a session.
+    Renew {
+        /// Which.
+        session: SessionId,
+        /// Rises with every attempt.
+        sequence: Sequence,
+        /// Counts the attempts of this renewal from 1.
+        attempt: u32,
+    },
+    /// Stand, or ask where we stand.
+    Claim {
+        /// Under which session.
+        session: SessionId,
+        /// For what.
+        election: ElectionKey,
+        /// Rises with every claim and resignation of the session.
+        attempt: u64,
+        /// Higher stands first.
+        priority: i32,
+        /// Leave a free lease to a candidate of higher priority.
+        courteous: bool,
+        /// A silent session to retire.
+        over: Option<Stamp>,
+        /// The heir of the lease freed under this term has had its time.
+        disinherit: Option<Term>,
+        /// The highest term seen.
+        above: Term,
+        /// The term at which this candidate first saw the election.
+        since: Option<Term>,
+    },
+    /// Give up a lease or a candidacy.
+    Resign {
+        /// Under which session.
+        session: SessionId,
+        /// Of what.
+        election: ElectionKey,
+        /// Voids every claim with a lower number.
+        attempt: u64,
+        /// Only this term; `None`: whatever is held.
+        term: Option<Term>,
+        /// To whom.
+        to: Option<NodeId>,
+    },
+    /// End a session.
+    Close {
+        /// Which.
+        session: SessionId,
+    },
+    /// Look.
+    Read {
+        /// At what.
+        election: ElectionKey,
+    },
+}
+
+/// What a store answered.
+#[derive(Clone, Debug)]
+pub enum Answer {
+    /// To [`Verb::Open`].
+    Open(Opening),
+    /// To [`Verb::Renew`].
+    Renew(Renewal),
+    /// To [`Verb::Claim`].
+    Claim(Standing),
+    /// To [`Verb::Resign`].
+    Resign,
+    /// To [`Verb::Close`].
+    Close,
+    /// To [`Verb::Read`].
+    Read(Record),
+}
+
+/// Why there is no answer, as far as the machine cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Nothing changed.
+    Unavailable,
+    /// It may have taken effect.
+    Indeterminate,
+    /// The session is over.
+    SessionLost,
+    /// Retrying cannot help.
+    Misconfigured,
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flight {
+    pub serial: u64,
+    pub sent: Instant,
+    pub give_up: Instant,
+}

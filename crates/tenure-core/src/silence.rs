@@ -1,0 +1,211 @@
+//! How a follower times a holder's silence: the instant from which the lease may be taken.
+
+use std::time::Duration;
+
+use crate::plants::{Plant, Planted};
+use crate::record::{Age, Pulse, Stamp};
+use crate::time::{Drift, Instant};
+
+/// Since when this node has known the store that answers it. A new epoch begins when the store
+/// turns out to be another one, or to have gone back in time: everything seen before is void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Trust {
+    pub epoch: u32,
+    pub since: Instant,
+}
+
+/// When a read left and when its answer came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub sent: Instant,
+    pub received: Instant,
+}
+
+/// What one candidate has seen of one rival's pulse.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Silence {
+    last: Option<Sight>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sight {
+    stamp: Stamp,
+    epoch: u32,
+    look: Look,
+    clock: Option<Duration>,
+    lapses: Instant,
+}
+
+impl Silence {
+    /// Takes note of a pulse, and tells from when on its session may be taken for dead.
+    ///
+    /// The pulse must stay unchanged for the *record's* ttl on our own clock. A read that shows it
+    /// for the first time may have crossed the renewal on its way, so silence counts from when the
+    /// read was answered; an age that can be believed is taken off.
+    pub fn observe(
+        &mut self,
+        pulse: &Pulse,
+        look: Look,
+        trust: Trust,
+        drift: Drift,
+        planted: Planted,
+    ) -> Instant {
+        let previous = self.last.filter(|sight| sight.epoch == trust.epoch);
+        let unnoticed = planted.has(Plant::RenewalUnnoticed);
+        let same = |sight: &Sight| {
+            sight.stamp == pulse.stamp || (unnoticed && sight.stamp.session == pulse.stamp.session)
+        };
+        let lapses = match previous {
+            Some(sight) if same(&sight) => sight.lapses,
+            _ => Self::lapse(pulse, look, previous, trust, drift, planted),
+        };
+        let clock = match pulse.age {
+            Age::Told { clock, .. } => Some(clock),
+            Age::Unknown | Age::Exact(_) => None,
+        };
+        self.last = Some(Sight { stamp: pulse.stamp, epoch: trust.epoch, look, clock, lapses });
+        lapses
+    }
+
+    /// The pulse that was seen last.
+    pub fn stamp(&self) -> Option<Stamp> {
+        self.last.map(|sight| sight.stamp)
+    }
+
+    /// From when on the session that was seen last may be taken for dead.
+    pub fn lapses(&self) -> Option<Instant> {
+        self.last.map(|sight| sight.lapses)
+    }
+
+    /// Forgets what was seen.
+    pub fn reset(&mut self) {
+        self.last = None;
+    }
+
+    fn lapse(
+        pulse: &Pulse,
+        look: Look,
+        previous: Option<Sight>,
+        trust: Trust,
+        drift: Drift,
+        planted: Planted,
+    ) -> Instant {
+        let from = if planted.has(Plant::SilenceFromSend) { look.sent } else { look.received };
+        match pulse.age {
+            Age::Unknown => from + pulse.ttl,
+            // Even an exact age waits out a full ttl after first contact: a store that was rolled
+            // back just now shows old pulses, and its true leader needs that long to notice.
+            Age::Exact(age) => {
+                let trusted = trust.since + pulse.ttl;
+                let lapses = from + pulse.ttl - age;
+                if planted.has(Plant::FirstSightTrusted) { lapses } else { lapses.max(trusted) }
+            }
+            Age::Told { age, clock } => {
+                let credit = match previous {
+                    _ if planted.has(Plant::StoreClockDecides) => age,
+                    None if planted.has(Plant::FirstSightTrusted) => age,
+                    Some(sight) => Self::credit(age, clock, &sight, look, drift),
+                    None => Duration::ZERO,
+                };
+                from + pulse.ttl.saturating_sub(credit)
+            }
+        }
+    }
+
+    /// How much of a told age is certain. Between two looks the store's clock may have gained at
+    /// most what it shows more than our own clock, counted slowly; that much may be a step, and is
+    /// taken off. Nor can a pulse that the earlier look did not show be older than that look.
+    fn credit(age: Duration, clock: Duration, previous: &Sight, look: Look, drift: Drift) -> Duration {
+        let Some(before) = previous.clock else { return Duration::ZERO };
+        let elapsed = drift.slow(look.sent.since(previous.look.received));
+        let gained = clock.saturating_sub(before).saturating_sub(elapsed);
+        let stepped_back = clock < before;
+        let oldest = look.received.since(previous.look.sent);
+        if stepped_back || age > oldest + oldest / 4 {
+            return Duration::ZERO;
+        }
+        age.saturating_sub(gained)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::SessionId;
+
+    const TTL: Duration = Duration::from_secs(10);
+
+    fn at(millis: u64) -> Instant {
+        Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn look(sent: u64, received: u64) -> Look {
+        Look { sent: at(sent), received: at(received) }
+    }
+
+    fn pulse(sequence: u64, age: Age) -> Pulse {
+        Pulse { stamp: Stamp { session: SessionId::from_u128(7), sequence }, ttl: TTL, age }
+    }
+
+    fn told(age: u64, clock: u64) -> Age {
+        Age::Told { age: Duration::from_millis(age), clock: Duration::from_millis(clock) }
+    }
+
+    fn observe(silence: &mut Silence, pulse: Pulse, look: Look) -> Instant {
+        let trust = Trust { epoch: 0, since: Instant::ZERO };
+        silence.observe(&pulse, look, trust, Drift::DEFAULT, Planted::default())
+    }
+
+    #[test]
+    fn silence_counts_from_the_first_answer_that_showed_the_pulse() {
+        let mut silence = Silence::default();
+        assert_eq!(observe(&mut silence, pulse(1, Age::Unknown), look(0, 20)), at(10_020));
+        assert_eq!(observe(&mut silence, pulse(1, Age::Unknown), look(5000, 5020)), at(10_020));
+        assert_eq!(observe(&mut silence, pulse(2, Age::Unknown), look(9000, 9020)), at(19_020));
+    }
+
+    #[test]
+    fn an_age_that_the_store_tells_is_not_believed_at_first_sight() {
+        let mut silence = Silence::default();
+        assert_eq!(observe(&mut silence, pulse(1, told(9000, 500_000)), look(0, 20)), at(10_020));
+    }
+
+    #[test]
+    fn an_age_is_believed_as_far_as_the_stores_clock_kept_step() {
+        let mut silence = Silence::default();
+        observe(&mut silence, pulse(1, told(0, 100_000)), look(0, 0));
+        // One second later by both clocks: the store's may have gained what slow counting hides.
+        let lapses = observe(&mut silence, pulse(2, told(600, 101_000)), look(1000, 1000));
+        let gained = Duration::from_secs(1) - Drift::DEFAULT.slow(Duration::from_secs(1));
+        assert_eq!(lapses, at(1000) + TTL - (Duration::from_millis(600) - gained));
+    }
+
+    #[test]
+    fn an_age_is_not_believed_when_the_stores_clock_was_stepped() {
+        for clock in [90_000, 160_000] {
+            let mut silence = Silence::default();
+            observe(&mut silence, pulse(1, told(0, 100_000)), look(0, 0));
+            let lapses = observe(&mut silence, pulse(2, told(900, clock)), look(1000, 1000));
+            assert_eq!(lapses, at(11_000), "the store's clock shows {clock}");
+        }
+    }
+
+    #[test]
+    fn an_exact_age_gives_the_very_instant_but_not_within_a_ttl_of_first_contact() {
+        let mut silence = Silence::default();
+        let age = Age::Exact(Duration::from_secs(3));
+        let early = observe(&mut silence, pulse(1, age), look(2000, 2010));
+        assert_eq!(early, at(10_000), "first contact was at zero");
+        assert_eq!(observe(&mut silence, pulse(2, age), look(60_000, 60_010)), at(67_010));
+    }
+
+    #[test]
+    fn a_new_epoch_of_trust_voids_what_was_seen() {
+        let mut silence = Silence::default();
+        observe(&mut silence, pulse(1, Age::Unknown), look(0, 0));
+        let trust = Trust { epoch: 1, since: at(9000) };
+        let seen = pulse(1, Age::Unknown);
+        let lapses = silence.observe(&seen, look(9000, 9000), trust, Drift::DEFAULT, Planted::default());
+        assert_eq!(lapses, at(19_000));
+    }
+}
