@@ -1,2 +1,103 @@
-//! Chores.
-fn main() {}
+//! Tenure's own chores: every check, the simulation, the benches, the rules of the repository.
+//!
+//! `cargo xtask help` lists them. One file per chore; this one only picks the chore.
+
+mod bench;
+mod cargo;
+mod progress;
+mod setup;
+mod sim;
+mod suggest;
+mod test;
+mod tidy;
+
+use std::env;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Tenure's own chores.
+
+Usage: cargo xtask CHORE [ARGS]
+
+Chores:
+  test    every check and every test; installs what is missing, and says so
+  sim     simulates the core under faults; all arguments go to tenure-sim
+  bench   measures; all arguments go to the benches
+  tidy    the repository's own rules: a pure core, short files, living links
+  setup   only installs what `test` needs
+  help    this text
+
+Examples:
+  cargo xtask test                      what CI runs
+  cargo xtask test --quick              without the long simulation and the documentation
+  cargo xtask test -- deadline          hands `deadline` to cargo-nextest: only tests of that name
+  cargo xtask sim --seeds 10000         many seeds
+  cargo xtask sim --seed 42             one seed again, the same to the last bit
+  cargo xtask bench                     all benches
+";
+
+/// The names in `HELP`, for the suggestion after a slip of the finger.
+const CHORES: [&str; 6] = ["test", "sim", "bench", "tidy", "setup", "help"];
+
+/// The exit code for words that were not understood, here as in the `tenure` command.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let mut args = env::args().skip(1);
+    let chore = args.next();
+    let rest: Vec<String> = args.collect();
+    match chore.as_deref() {
+        Some("test") => test::run(&rest),
+        Some("sim") => sim::run(&rest),
+        Some("bench") => bench::run(&rest),
+        Some("tidy") => without_arguments("tidy", &rest, tidy::run),
+        Some("setup") => without_arguments("setup", &rest, setup::run),
+        Some("help" | "--help" | "-h") => {
+            // A reader such as `head` may leave early; that is no failure.
+            _ = io::stdout().write_all(HELP.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Some(unknown) => {
+            let nearest = suggest::nearest(unknown, &CHORES);
+            usage_error(&format!("there is no chore `{unknown}`; did you mean `cargo xtask {nearest}`?"))
+        }
+        None => usage_error("which chore? See `cargo xtask help`"),
+    }
+}
+
+fn without_arguments(chore: &str, args: &[String], run: fn() -> ExitCode) -> ExitCode {
+    match args.first() {
+        None => run(),
+        Some(arg) => {
+            usage_error(&format!("`{arg}` is one word too many; the whole command is `cargo xtask {chore}`"))
+        }
+    }
+}
+
+fn usage_error(message: &str) -> ExitCode {
+    eprintln!("xtask: {message}");
+    ExitCode::from(USAGE)
+}
+
+/// The root of the repository: the directory above this crate's.
+fn repository() -> PathBuf {
+    // Asked at run time first, because a target directory may be shared between checkouts.
+    let here = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").to_owned());
+    let mut root = PathBuf::from(here);
+    root.pop();
+    root
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_lists_every_chore() {
+        for chore in CHORES {
+            assert!(HELP.contains(&format!("\n  {chore} ")), "`{chore}` is not in the help");
+        }
+    }
+}

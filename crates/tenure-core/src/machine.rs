@@ -382,7 +382,9 @@ impl Machine {
         }
     }
 
-    fn awaits(&self, id: RequestId) -> bool {
+    /// Whether the answer to this request still matters.
+    #[must_use]
+    pub fn awaits(&self, id: RequestId) -> bool {
         match id.about {
             About::Session => self.session.awaits(id.serial),
             About::Election(key) => self.elections[key.index()].as_ref().is_some_and(|e| e.awaits(id.serial)),

@@ -26,6 +26,23 @@ pub struct RequestId {
     pub(crate) about: About,
 }
 
+impl RequestId {
+    /// Rises with every request of a machine.
+    #[must_use]
+    pub const fn serial(self) -> u64 {
+        self.serial
+    }
+
+    /// The election that the request is about; none if it is about the session.
+    #[must_use]
+    pub const fn election(self) -> Option<ElectionKey> {
+        match self.about {
+            About::Session => None,
+            About::Election(key) => Some(key),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum About {
     Session,

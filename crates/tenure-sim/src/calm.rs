@@ -1,0 +1,227 @@
+//! The calm phase: faults have stopped, and now progress is demanded, within the bounds of L1 to L3.
+
+use tenure_core::{News, Term};
+
+use crate::clock::{Real, nanos};
+use crate::config::Ages;
+use crate::invariants::{Violation, longest};
+use crate::node::Work;
+use crate::world::{What, World};
+
+/// Where the calm phase has got to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Mend,
+    Converge,
+    Stay,
+    BlipBegins,
+    BlipEnds,
+    BlipOver,
+    HandOver,
+    Crash,
+    Done,
+}
+
+/// The calm phase of a run.
+#[derive(Debug)]
+pub struct Calm {
+    step: Step,
+    leaders: Vec<(usize, Term)>,
+    crash: Option<usize>,
+}
+
+impl Default for Calm {
+    fn default() -> Self {
+        Self { step: Step::Mend, leaders: Vec::new(), crash: None }
+    }
+}
+
+impl Calm {
+    /// Takes the next step. `Ok(false)`: the run is over.
+    ///
+    /// # Errors
+    /// The promise of progress that was broken.
+    pub fn advance(&mut self, world: &mut World) -> Result<bool, Violation> {
+        let ttl = world.config.ttl;
+        let (next, pause) = match self.step {
+            Step::Mend => {
+                world.mend();
+                (Step::Converge, longest(ttl) * 5 + world.takeover_delay())
+            }
+            Step::Converge => {
+                self.leaders = (0..world.config.elections)
+                    .map(|e| world.leader(e).ok_or_else(|| nobody(e, "after the faults had stopped")))
+                    .collect::<Result<_, _>>()?;
+                (Step::Stay, ttl * 2)
+            }
+            Step::Stay => {
+                self.unmoved(world, "although nothing happened")?;
+                (Step::BlipBegins, world.dice.below(ttl / 2))
+            }
+            Step::BlipBegins => {
+                let silent = world.dice.below(2) == 0;
+                world.store_ails.refuses = u32::from(!silent);
+                world.store_ails.hangs = u32::from(silent);
+                (Step::BlipEnds, world.bearable_outage())
+            }
+            Step::BlipEnds => {
+                world.store_ails = crate::world::StoreAils::default();
+                (Step::BlipOver, ttl)
+            }
+            Step::BlipOver => {
+                self.unmoved(world, "although the store was away only for a moment (L3)")?;
+                let bound = self.resign_all(world);
+                (Step::HandOver, bound)
+            }
+            Step::HandOver => {
+                self.handed_over(world)?;
+                let bound = self.crash_one(world);
+                (Step::Crash, bound)
+            }
+            Step::Crash => {
+                if self.crash.is_some() {
+                    for e in 0..world.config.elections {
+                        world
+                            .leader(e)
+                            .ok_or_else(|| nobody(e, "in time after its leader was killed (L1)"))?;
+                    }
+                }
+                (Step::Done, 0)
+            }
+            Step::Done => return Ok(false),
+        };
+        world.trace.line(world.real, || format!("calm: {:?} is over", self.step));
+        self.step = next;
+        let at = world.real + pause;
+        world.at(at, What::Calm);
+        Ok(true)
+    }
+
+    fn unmoved(&self, world: &World, although: &str) -> Result<(), Violation> {
+        for (election, before) in self.leaders.iter().enumerate() {
+            let now = world.leader(election);
+            if now != Some(*before) {
+                let how = format!("e{election} went from {before:?} to {now:?} {although}");
+                return Err(Violation { promise: "L3 leaders stay", how });
+            }
+        }
+        Ok(())
+    }
+
+    /// Every leader resigns; says by when somebody else must lead.
+    fn resign_all(&mut self, world: &mut World) -> Real {
+        for (election, (leader, _)) in self.leaders.iter().enumerate() {
+            let key = world.nodes[*leader].keys[election];
+            // Its user takes a rest, so as not to win again.
+            world.nodes[*leader].wants[election] = false;
+            world.drive(*leader, |machine, now| {
+                let _ = machine.resign(key, None, now);
+            });
+        }
+        let stop = world.config.ttl / 20 / 4;
+        stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
+    }
+
+    fn handed_over(&mut self, world: &mut World) -> Result<(), Violation> {
+        for election in 0..world.config.elections {
+            let (old, _) = self.leaders[election];
+            let others = (0..world.nodes.len()).filter(|n| *n != old);
+            let willing =
+                others.filter(|n| world.nodes[*n].wants[election] && world.nodes[*n].config.eligible);
+            if willing.count() > 0 && world.leader(election).is_none() {
+                return Err(Violation {
+                    promise: "L2 planned hand-over",
+                    how: format!("nobody leads e{election} in time after n{old} resigned"),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Kills the leader of the first election; says by when others must lead all that it led.
+    fn crash_one(&mut self, world: &mut World) -> Real {
+        let Some((leader, _)) = world.leader(0) else { return 0 };
+        // Those that resigned stand again, and are given the time to know the new leader well.
+        self.crash = None;
+        let stands = |world: &World, n: usize, e: usize| {
+            n != leader && matches!(world.nodes[n].role(e), "waiting" | "asking")
+        };
+        let followed = (0..world.config.elections)
+            .all(|e| world.leader(e).is_some() && (0..world.nodes.len()).any(|n| stands(world, n, e)));
+        let known = world.nodes[leader].machine.as_ref().is_some_and(|machine| machine.session().is_some());
+        if !followed || !known {
+            return 0;
+        }
+        self.crash = Some(leader);
+        world.trace.line(world.real, || format!("calm: n{leader} is killed"));
+        world.nodes[leader].kill();
+        world.nodes[leader].wants.fill(false);
+        // Whatever is left of the ttl is at most the ttl itself, from now.
+        let ttl = nanos(world.nodes[leader].config.ttl);
+        let rate = world.slowest();
+        let sight = if world.config.ages == Ages::Exact { 0 } else { world.config.ttl / 6 };
+        (ttl + sight) * 1000 / rate
+            + world.takeover_delay()
+            + world.courtesy()
+            + world.reaction() * 2
+            + world.config.ttl / 50
+    }
+}
+
+fn nobody(election: usize, when: &str) -> Violation {
+    Violation { promise: "L1 somebody leads", how: format!("nobody leads e{election} {when}") }
+}
+
+impl World {
+    /// Who leads, if somebody does.
+    #[must_use]
+    pub fn leader(&self, election: usize) -> Option<(usize, Term)> {
+        self.nodes.iter().enumerate().find_map(|(n, node)| Some((n, node.check(election, self.real)?)))
+    }
+
+    fn slowest(&self) -> u64 {
+        let nodes = self.nodes.iter().map(|node| node.clock.rate());
+        nodes.chain([self.config.store_rate]).min().unwrap_or(1000)
+    }
+
+    fn takeover_delay(&self) -> Real {
+        let delays = self.nodes.iter().map(|node| nanos(node.config.takeover_delay));
+        longest(delays.max().unwrap_or(0))
+    }
+
+    /// What candidates of different priority may spend on courtesy.
+    fn courtesy(&self) -> Real {
+        let first = self.nodes[0].config.priority;
+        if self.nodes.iter().all(|node| node.config.priority == first) {
+            return 0;
+        }
+        longest(self.config.ttl / 20 + self.config.ttl / 6) + self.config.ttl / 6
+    }
+
+    /// Two round trips, a look where nobody tells, and drivers that are woken late.
+    fn reaction(&self) -> Real {
+        let trip = self.config.network.least + self.config.network.spread;
+        let look = match self.config.capabilities.news {
+            News::Push => 0,
+            News::Poll => longest(self.config.ttl / 6),
+        };
+        look + trip * 4 + self.config.latency * 3
+    }
+
+    /// An outage that every leader must bear: shorter than deadline − renewal interval − round trip.
+    fn bearable_outage(&self) -> Real {
+        let leases = self.nodes.iter().map(|node| {
+            let settings = node.settings();
+            let spare = nanos(settings.lease(settings.ttl)) - nanos(settings.renew_every);
+            let trip = (self.config.network.least + self.config.network.spread) * 2;
+            (spare * 1000 / 1100).saturating_sub(trip + self.config.latency * 2)
+        });
+        leases.min().unwrap_or(0) * 7 / 10
+    }
+
+    /// Whether any work runs.
+    #[must_use]
+    pub fn anybody_works(&self) -> bool {
+        self.nodes.iter().any(|node| node.work.iter().any(|work| *work != Work::None))
+    }
+}

@@ -1,0 +1,151 @@
+//! One seed decides everything: the store's kind, the nodes, their clocks, the network, the faults.
+
+use std::time::Duration;
+
+use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Succession};
+
+use crate::clock::{Real, nanos};
+use crate::fault::{self, Fault};
+
+/// How the model store tells the age of a pulse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ages {
+    /// Not at all.
+    Unknown,
+    /// All nodes live on one machine, and the age is taken on its clock.
+    Exact,
+    /// By the store's own clock, which may be stepped.
+    Told,
+}
+
+/// A node as it is configured.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Rate of its clock, in thousandths.
+    pub rate: u64,
+    /// What its clock shows at the beginning.
+    pub origin: u64,
+    /// Its ttl; nodes may differ.
+    pub ttl: Duration,
+    /// Its take-over delay.
+    pub takeover_delay: Duration,
+    /// Its priority.
+    pub priority: i32,
+    /// Whether it may lead.
+    pub eligible: bool,
+    /// Whether its user lets it stand again after it resigned or withdrew.
+    pub persistent: bool,
+}
+
+/// How messages travel while nothing is wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Network {
+    /// The shortest way from a node to the store or back.
+    pub least: Real,
+    /// How much longer it may take.
+    pub spread: Real,
+}
+
+/// Everything about one run.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Whence it all comes.
+    pub seed: u64,
+    /// What the model store can do.
+    pub capabilities: Capabilities,
+    /// How it tells ages.
+    pub ages: Ages,
+    /// Rate of the store's clock, in thousandths.
+    pub store_rate: u64,
+    /// The nodes.
+    pub nodes: Vec<NodeConfig>,
+    /// How many elections there are.
+    pub elections: usize,
+    /// The network.
+    pub network: Network,
+    /// How late a driver may be woken, at most.
+    pub latency: Real,
+    /// When the faults end.
+    pub calm_at: Real,
+    /// The longest ttl of all nodes.
+    pub ttl: Real,
+    /// What goes wrong, in order.
+    pub faults: Vec<Fault>,
+}
+
+const RHO: u64 = 100;
+
+impl Config {
+    /// The run of this seed.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        let mut dice = Dice::new(seed ^ 0x7e4e_5eed);
+        let capabilities = Capabilities {
+            succession: pick(&mut dice, &[Succession::Race, Succession::Race, Succession::Queue]),
+            expiry: pick(&mut dice, &[ExpiryJudge::Candidate, ExpiryJudge::Candidate, ExpiryJudge::Store]),
+            news: pick(&mut dice, &[News::Push, News::Push, News::Poll]),
+        };
+        let ages = pick(&mut dice, &[Ages::Unknown, Ages::Exact, Ages::Told, Ages::Told]);
+        let drift = dice.below(3) > 0;
+        let rate = |dice: &mut Dice| match dice.below(3) {
+            _ if !drift => 1000,
+            0 => 1000 - RHO,
+            1 => 1000 + RHO,
+            _ => 1000 - RHO + dice.below(2 * RHO + 1),
+        };
+        let base_ttl = Duration::from_secs(pick(&mut dice, &[2, 5, 10, 20, 30, 60]));
+        let mixed = dice.below(4) == 0;
+        let delayed = dice.below(5) == 0;
+        let ranked = dice.below(4) == 0;
+        let count = 2 + usize::try_from(dice.below(4)).unwrap_or(0);
+        let machine = (rate(&mut dice), 1 + dice.below(1 << 50));
+        let mut nodes: Vec<NodeConfig> = (0..count)
+            .map(|_| {
+                let (rate, origin) =
+                    if ages == Ages::Exact { machine } else { (rate(&mut dice), 1 + dice.below(1 << 50)) };
+                let ttl = if mixed { base_ttl * pick(&mut dice, &[1, 2, 3]) } else { base_ttl };
+                NodeConfig {
+                    rate,
+                    origin,
+                    ttl,
+                    takeover_delay: if delayed { base_ttl / 2 } else { Duration::ZERO },
+                    priority: if ranked { pick(&mut dice, &[0, 0, 5]) } else { 0 },
+                    eligible: dice.below(8) > 0,
+                    persistent: dice.below(5) > 0,
+                }
+            })
+            .collect();
+        // Somebody must be able to lead, and somebody must be left when it dies.
+        for node in &mut nodes[..2] {
+            node.eligible = true;
+            node.persistent = true;
+        }
+        let ttl = nodes.iter().map(|node| nanos(node.ttl)).max().unwrap_or(0);
+        let shortest = nodes.iter().map(|node| nanos(node.ttl)).min().unwrap_or(0);
+        let network = Network {
+            least: 50_000 + dice.below(1_000_000),
+            spread: pick(&mut dice, &[1_000_000, 5_000_000, shortest / 100]),
+        };
+        let calm_at = ttl * (8 + dice.below(40));
+        let mut config = Self {
+            seed,
+            capabilities,
+            ages,
+            store_rate: rate(&mut dice),
+            elections: 1 + usize::try_from(dice.below(3)).unwrap_or(0),
+            network,
+            latency: shortest / 20 * 7 / 10,
+            calm_at,
+            ttl,
+            nodes,
+            faults: Vec::new(),
+        };
+        config.faults = fault::plan(&config, &mut dice);
+        config
+    }
+}
+
+/// One of these.
+pub fn pick<T: Copy>(dice: &mut Dice, choices: &[T]) -> T {
+    choices[usize::try_from(dice.below(choices.len() as u64)).unwrap_or(0)]
+}

@@ -1,0 +1,107 @@
+//! What happened in the world, for the invariants to judge.
+
+use std::time::Duration;
+
+use tenure_core::{Event, Term};
+
+use crate::clock::Real;
+
+/// How a lease came free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freed {
+    /// The holder resigned it.
+    Resigned,
+    /// The holder closed its session.
+    Closed,
+    /// The holder opened another session.
+    Superseded,
+    /// The holder's session was retired.
+    Lapsed,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub enum Fact {
+    /// The store granted a term.
+    Granted {
+        /// What.
+        election: usize,
+        /// To whom.
+        node: usize,
+        /// In which of its lives.
+        life: u32,
+        /// Which term.
+        term: Term,
+        /// For whom the lease had been kept.
+        heir: Option<usize>,
+        /// When.
+        at: Real,
+    },
+    /// The store took a session for dead.
+    Retired {
+        /// Whose.
+        node: usize,
+        /// When its last sign of life was applied.
+        applied: Real,
+        /// How long it should have lived.
+        ttl: Duration,
+        /// When.
+        at: Real,
+    },
+    /// A lease came free.
+    Freed {
+        /// What.
+        election: usize,
+        /// Whose it was.
+        node: usize,
+        /// Which term.
+        term: Term,
+        /// How.
+        how: Freed,
+        /// Kept for whom.
+        to: Option<usize>,
+    },
+    /// An election was ended.
+    Deleted {
+        /// Which.
+        election: usize,
+    },
+    /// A renewal was applied.
+    Renewed {
+        /// Whose.
+        node: usize,
+        /// In which of its lives.
+        life: u32,
+    },
+    /// A machine said something.
+    Said {
+        /// Which.
+        node: usize,
+        /// In which of its lives.
+        life: u32,
+        /// What.
+        event: Event,
+    },
+    /// The machine was told that its session is over, and waited for that answer.
+    ToldSessionLost {
+        /// Which.
+        node: usize,
+    },
+    /// A renewal of this node was not confirmed, and it knows.
+    Unrenewed {
+        /// Which.
+        node: usize,
+    },
+    /// A node has dealt with an input.
+    Settled {
+        /// Which.
+        node: usize,
+    },
+    /// A node is about to deal with an input.
+    Wakes {
+        /// Which.
+        node: usize,
+    },
+    /// The store went back in time.
+    RolledBack,
+}

@@ -1,0 +1,36 @@
+//! One write per interval keeps a session, whatever hangs from it.
+
+use super::Invariant;
+use crate::clock::{Real, nanos};
+use crate::fact::Fact;
+use crate::world::World;
+
+/// Counts the renewals of each life while everything is calm.
+#[derive(Default)]
+pub struct Cost {
+    counts: Vec<(u32, Real, u64)>,
+}
+
+impl Invariant for Cost {
+    fn promise(&self) -> &'static str {
+        "one write per interval"
+    }
+
+    fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
+        let Fact::Renewed { node, life } = fact else { return Ok(()) };
+        self.counts.resize(world.nodes.len(), (0, 0, 0));
+        let (counted, since, renewals) = &mut self.counts[*node];
+        if counted != life || !world.calm {
+            (*counted, *since, *renewals) = (*life, world.real, 0);
+            return Ok(());
+        }
+        *renewals += 1;
+        let every = nanos(world.nodes[*node].config.ttl) / 3;
+        let intervals = (world.real - *since) * 11 / 10 / every;
+        // A few more while the store is away for a moment and comes back.
+        if *renewals > intervals + 4 {
+            return Err(format!("n{node} renewed {renewals} times in {intervals} intervals"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! How faults begin and end, and how everything is mended for the calm phase.
+
+use crate::fact::Fact;
+use crate::fault::{Fault, Kind};
+use crate::node::Work;
+use crate::world::{What, World};
+
+impl World {
+    pub(crate) fn begin_fault(&mut self, index: usize) {
+        if self.calm {
+            return;
+        }
+        let fault = self.config.faults[index];
+        let Fault { node, election, kind, lasts, .. } = fault;
+        let role = self.nodes[node].role(election);
+        self.coverage.meet(kind, role);
+        self.trace.mix(index as u64);
+        self.trace.line(self.real, || {
+            format!("fault {} n{node} ({role}) e{election} for {:.3}s", kind.name(), lasts as f64 / 1e9)
+        });
+        match kind {
+            Kind::Resign | Kind::Transfer | Kind::Withdraw | Kind::Delete | Kind::Close => {
+                return self.act_as_user(fault);
+            }
+            Kind::WallStep => {
+                let step = i64::try_from(lasts).unwrap_or(i64::MAX);
+                self.nodes[node].wall += if self.dice.below(2) == 0 { step } else { -step };
+                return;
+            }
+            Kind::StoreStep => {
+                let step = i64::try_from(lasts).unwrap_or(i64::MAX);
+                let step = if self.dice.below(2) == 0 { step } else { -step };
+                self.store.clock.step(step, self.real);
+                return;
+            }
+            Kind::Rollback | Kind::SilentRollback => {
+                self.store.roll_back(kind == Kind::SilentRollback);
+                self.facts.push(Fact::RolledBack);
+                self.store.take_snapshot();
+                return;
+            }
+            Kind::Crash => {
+                self.nodes[node].kill();
+                return self.at(self.real + lasts, What::Start { node });
+            }
+            Kind::Pause => self.nodes[node].paused = true,
+            Kind::Freeze => {
+                self.nodes[node].paused = true;
+                let real = self.real;
+                self.nodes[node].clock.stop(real);
+            }
+            _ => self.ail(fault, 1),
+        }
+        self.at(self.real + lasts, What::FaultEnd(index));
+    }
+
+    pub(crate) fn end_fault(&mut self, index: usize) {
+        if self.calm {
+            return;
+        }
+        let fault = self.config.faults[index];
+        match fault.kind {
+            Kind::Pause => self.resume(fault.node),
+            Kind::Freeze => self.thaw(fault.node, fault.lasts),
+            _ => self.ail(fault, -1),
+        }
+    }
+
+    fn ail(&mut self, fault: Fault, by: i32) {
+        let node = &mut self.nodes[fault.node];
+        let counts: &mut [&mut u32] = match fault.kind {
+            Kind::Cut => &mut [&mut node.ails.mute, &mut node.ails.deaf],
+            Kind::CutRequests => &mut [&mut node.ails.mute],
+            Kind::CutReplies => &mut [&mut node.ails.deaf],
+            Kind::Slow => &mut [&mut node.ails.slow],
+            Kind::Duplicate => &mut [&mut node.ails.twice],
+            Kind::Unwell => &mut [&mut node.ails.unwell],
+            Kind::Clumsy => &mut [&mut node.ails.clumsy],
+            Kind::StoreRefuses => &mut [&mut self.store_ails.refuses],
+            Kind::StoreHangs => &mut [&mut self.store_ails.hangs],
+            Kind::StoreMute => &mut [&mut self.store_ails.mute],
+            Kind::NoNews => &mut [&mut self.store_ails.no_news],
+            _ => &mut [],
+        };
+        for count in counts {
+            **count = count.saturating_add_signed(by);
+        }
+        for node in &mut self.nodes {
+            node.connected_since = self.real;
+        }
+        if fault.kind == Kind::Unwell {
+            self.tell_health(fault.node);
+        }
+    }
+
+    fn tell_health(&mut self, node: usize) {
+        let well = self.nodes[node].ails.unwell == 0;
+        if self.nodes[node].awake() {
+            self.drive(node, |machine, now| machine.health(well, now));
+        }
+    }
+
+    fn resume(&mut self, node: usize) {
+        if !self.nodes[node].paused {
+            return;
+        }
+        self.nodes[node].paused = false;
+        self.nodes[node].connected_since = self.real;
+        self.trace.line(self.real, || format!("n{node} goes on"));
+        if self.nodes[node].machine.is_none() {
+            return;
+        }
+        for what in std::mem::take(&mut self.nodes[node].held) {
+            self.at(self.real, what);
+        }
+        // Whatever was missed: the driver's timer is overdue.
+        self.tell_health(node);
+        let late = self.dice.below(self.config.latency);
+        let at = self.real + late;
+        self.nodes[node].alarm = Some(at);
+        self.at(at, What::Wake { node });
+    }
+
+    /// The machine runs again. Its boot clock knows nothing of the pause; its wall clock does.
+    fn thaw(&mut self, node: usize, lasted: u64) {
+        if !self.nodes[node].paused {
+            return;
+        }
+        let real = self.real;
+        self.nodes[node].clock.go_on(real);
+        self.nodes[node].wall += i64::try_from(lasted).unwrap_or(i64::MAX);
+        self.nodes[node].paused = false;
+        if self.nodes[node].machine.is_some() {
+            // The driver looks at its clocks before anything else gets to run.
+            self.drive(node, tenure_core::Machine::handle_timeout);
+        }
+        self.nodes[node].paused = true;
+        self.resume(node);
+    }
+
+    fn act_as_user(&mut self, fault: Fault) {
+        let Fault { node, election, kind, lasts, .. } = fault;
+        if kind == Kind::Delete {
+            let force = lasts % 2 == 0;
+            if self.store_ails.refuses == 0 && self.store_ails.hangs == 0 {
+                self.store.delete(election, force);
+                self.after_store();
+            }
+            return;
+        }
+        let leader = (0..self.nodes.len()).find(|n| self.nodes[*n].role(election) == "leading");
+        let node = if matches!(kind, Kind::Resign | Kind::Transfer) { leader.unwrap_or(node) } else { node };
+        if !self.nodes[node].awake() {
+            return;
+        }
+        let key = self.nodes[node].keys[election];
+        if kind != Kind::Close && !self.nodes[node].config.persistent {
+            self.nodes[node].wants[election] = false;
+        }
+        match kind {
+            Kind::Resign => self.drive(node, |machine, now| {
+                let _ = machine.resign(key, None, now);
+            }),
+            Kind::Transfer => {
+                let to = usize::try_from(lasts).unwrap_or(0) % self.nodes.len();
+                let to = self.nodes[to].name.clone();
+                self.drive(node, |machine, now| {
+                    let _ = machine.resign(key, Some(to), now);
+                });
+            }
+            Kind::Withdraw => self.drive(node, |machine, now| machine.withdraw(key, now)),
+            _ => self.drive(node, tenure_core::Machine::close),
+        }
+    }
+
+    /// Everything is mended, and stays so.
+    pub(crate) fn mend(&mut self) {
+        self.calm = true;
+        self.store_ails = crate::world::StoreAils::default();
+        for node in 0..self.nodes.len() {
+            let ails = std::mem::take(&mut self.nodes[node].ails);
+            let real = self.real;
+            self.nodes[node].clock.go_on(real);
+            self.resume(node);
+            if ails.unwell > 0 {
+                self.tell_health(node);
+            }
+            if self.nodes[node].config.persistent {
+                self.nodes[node].wants.fill(true);
+            }
+            self.nodes[node].connected_since = real;
+            self.start(node);
+            let life = self.nodes[node].life;
+            for election in 0..self.config.elections {
+                let idle = self.nodes[node].role(election) == "idle";
+                if self.nodes[node].wants[election] && idle && self.nodes[node].work[election] == Work::None {
+                    self.at(real, What::Stand { node, life, election });
+                }
+            }
+        }
+    }
+}

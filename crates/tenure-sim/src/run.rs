@@ -1,0 +1,68 @@
+//! One run of one seed.
+
+use tenure_core::{Plant, Planted};
+
+use crate::calm::Calm;
+use crate::clock::Real;
+use crate::config::Config;
+use crate::coverage::Coverage;
+use crate::invariants::{self, Violation};
+use crate::world::{What, World};
+
+/// What became of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The promise that was broken, if one was.
+    pub violation: Option<Violation>,
+    /// The same for the same seed.
+    pub hash: u64,
+    /// How long it lasted, in simulated time.
+    pub simulated: Real,
+    /// How often somebody was elected.
+    pub elections: u64,
+    /// Which faults met which roles.
+    pub coverage: Coverage,
+    /// What happened, if it was to be read.
+    pub timeline: Vec<String>,
+}
+
+/// Runs a configuration, with a bug planted or none.
+#[must_use]
+pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
+    let mut world = World::new(config, Planted::new(plant), readable);
+    let mut promises = invariants::all();
+    let mut calm = Calm::default();
+    let mut violation = None;
+    'run: while let Some(happened) = world.step() {
+        if matches!(happened, What::Calm) {
+            match calm.advance(&mut world) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(broken) => violation = Some(broken),
+            }
+        }
+        let facts = std::mem::take(&mut world.facts);
+        for fact in &facts {
+            for promise in &mut promises {
+                if let Err(how) = promise.judge(fact, &world) {
+                    violation.get_or_insert(Violation { promise: promise.promise(), how });
+                }
+            }
+        }
+        if let Some(broken) = &violation {
+            let how = format!("VIOLATION of {}: {}", broken.promise, broken.how);
+            world.trace.line(world.real, || how);
+            break 'run;
+        }
+        world.facts = facts;
+        world.facts.clear();
+    }
+    Outcome {
+        violation,
+        hash: world.trace.hash(),
+        simulated: world.real,
+        elections: world.elections,
+        coverage: world.coverage,
+        timeline: world.trace.lines(),
+    }
+}

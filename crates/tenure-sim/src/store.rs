@@ -1,0 +1,551 @@
+//! The model store: linearizable by construction, of every kind that [`Capabilities`] can describe.
+
+use std::time::Duration;
+
+use tenure_core::{
+    Age, Answer, Capabilities, ElectionKey, ExpiryJudge, Failure, Holder, Instant, NodeId, Opening, Plant,
+    Planted, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity, Succession, Term,
+    Verb,
+};
+
+use crate::clock::{Clock, Real, nanos};
+use crate::config::Ages;
+use crate::fact::{Fact, Freed};
+
+/// A line of the model's history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A term was granted.
+    Elected(Term),
+    /// Its session is over.
+    Lost(Term),
+    /// It was given up.
+    Resigned(Term),
+    /// The election was ended.
+    Deleted,
+}
+
+#[derive(Clone, Debug)]
+struct SessionRow {
+    id: SessionId,
+    node: usize,
+    life: u32,
+    live: bool,
+    sequence: Sequence,
+    ttl: Duration,
+    applied: Real,
+    applied_local: Instant,
+    applied_clock: Instant,
+    barrier: u64,
+    notices: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lease {
+    term: Term,
+    floor: Term,
+    holder: Option<SessionId>,
+    heir: Option<usize>,
+    ended: Term,
+    stood: bool,
+    /// Who stands, with priority; on a queue, in order.
+    candidates: Vec<(SessionId, i32)>,
+    history: Vec<Line>,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    sessions: Vec<SessionRow>,
+    leases: Vec<Lease>,
+}
+
+/// The moment at which a request is executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Real time.
+    pub real: Real,
+    /// The clock of the one machine, where there is only one.
+    pub local: Instant,
+}
+
+/// The model.
+#[derive(Debug)]
+pub struct ModelStore {
+    capabilities: Capabilities,
+    ages: Ages,
+    planted: Planted,
+    /// The store's own clock.
+    pub clock: Clock,
+    identity: u128,
+    names: Vec<NodeId>,
+    state: State,
+    snapshot: State,
+    /// What the executed requests did, for the invariants.
+    pub facts: Vec<Fact>,
+    /// Elections that have changed since hints were sent.
+    pub changed: Vec<usize>,
+}
+
+impl ModelStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new(
+        capabilities: Capabilities,
+        ages: Ages,
+        clock: Clock,
+        names: Vec<NodeId>,
+        elections: usize,
+        planted: Planted,
+    ) -> Self {
+        let state = State { sessions: Vec::new(), leases: vec![Lease::default(); elections] };
+        Self {
+            capabilities,
+            ages,
+            planted,
+            clock,
+            identity: 1,
+            names,
+            snapshot: state.clone(),
+            state,
+            facts: Vec::new(),
+            changed: Vec::new(),
+        }
+    }
+
+    /// Executes a request of a node.
+    pub fn execute(
+        &mut self,
+        node: usize,
+        life: u32,
+        verb: &Verb,
+        now: Moment,
+    ) -> Result<(StoreIdentity, Answer), Failure> {
+        self.retire_expired(now);
+        let answer = match verb {
+            Verb::Open { session, sequence, ttl, supersedes, over } => {
+                self.open(node, life, *session, *sequence, *ttl, *supersedes, *over, now).map(Answer::Open)
+            }
+            Verb::Renew { session, sequence, .. } => self.renew(*session, *sequence, now).map(Answer::Renew),
+            Verb::Claim { .. } => self.claim(verb, now).map(Answer::Claim),
+            Verb::Resign { session, election, attempt, term, to } => {
+                self.resign(*session, *election, *attempt, *term, to.as_ref(), now);
+                Ok(Answer::Resign)
+            }
+            Verb::Close { session } => {
+                self.end(*session, Freed::Closed, now);
+                Ok(Answer::Close)
+            }
+            Verb::Read { election } => Ok(Answer::Read(self.record(election.index(), now))),
+        };
+        answer.map(|answer| (StoreIdentity(self.identity), answer))
+    }
+
+    /// Keeps the present state to go back to.
+    pub fn take_snapshot(&mut self) {
+        self.snapshot = self.state.clone();
+    }
+
+    /// Goes back to the last snapshot.
+    pub fn roll_back(&mut self, silent: bool) {
+        self.state = self.snapshot.clone();
+        if !silent {
+            self.identity += 1;
+        }
+    }
+
+    /// When the store's own timer retires the next session, if it judges at all.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<Real> {
+        if self.capabilities.expiry == ExpiryJudge::Candidate {
+            return None;
+        }
+        let live = self.state.sessions.iter().filter(|session| session.live);
+        live.map(|session| session.applied + self.timer(session)).min()
+    }
+
+    /// The store's timer counts the ttl on a clock of the store's rate that is never stepped.
+    fn timer(&self, session: &SessionRow) -> u64 {
+        (nanos(session.ttl) * 1000).div_ceil(self.clock.rate())
+    }
+
+    /// Retires what has expired, where the store judges.
+    pub fn retire_expired(&mut self, now: Moment) {
+        if self.capabilities.expiry == ExpiryJudge::Candidate {
+            return;
+        }
+        let expired: Vec<SessionId> = self
+            .state
+            .sessions
+            .iter()
+            .filter(|session| session.live && now.real >= session.applied + self.timer(session))
+            .map(|session| session.id)
+            .collect();
+        for id in expired {
+            self.retire(id, now);
+        }
+    }
+
+    /// Ends an election; the holder stays until it gives up by itself.
+    pub fn delete(&mut self, election: usize, force: bool) -> bool {
+        let resets = self.planted.has(Plant::StoreDeleteResetsTerm);
+        let holder = self.state.leases[election].holder.filter(|id| self.live(*id));
+        let lease = &mut self.state.leases[election];
+        if (holder.is_some() && !force) || !lease.stood {
+            return false;
+        }
+        let number = lease.term.max(lease.floor).next();
+        (lease.ended, lease.floor) = (number, number);
+        lease.stood = false;
+        lease.candidates.clear();
+        lease.history.push(Line::Deleted);
+        if resets {
+            (lease.term, lease.floor, lease.ended) = (Term::NONE, Term::NONE, Term::NONE);
+        }
+        if let Some(session) = holder.and_then(|id| self.session(id)) {
+            session.notices += 1;
+        }
+        self.facts.push(Fact::Deleted { election });
+        self.changed.push(election);
+        true
+    }
+
+    /// The history of an election.
+    #[must_use]
+    pub fn history(&self, election: usize) -> &[Line] {
+        &self.state.leases[election].history
+    }
+
+    /// The priorities of the live candidates of an election.
+    pub fn standing(&self, election: usize) -> impl Iterator<Item = (usize, i32)> + '_ {
+        self.state.leases[election].candidates.iter().filter_map(|(id, priority)| {
+            let session = self.state.sessions.iter().find(|row| row.id == *id && row.live)?;
+            Some((session.node, *priority))
+        })
+    }
+
+    // ----- sessions -------------------------------------------------------------------------
+
+    fn session(&mut self, id: SessionId) -> Option<&mut SessionRow> {
+        self.state.sessions.iter_mut().find(|session| session.id == id)
+    }
+
+    fn live(&self, id: SessionId) -> bool {
+        self.state.sessions.iter().any(|session| session.id == id && session.live)
+    }
+
+    fn touch(&mut self, id: SessionId, sequence: Sequence, now: Moment) {
+        let clock = self.clock.read(now.real);
+        if let Some(row) = self.session(id) {
+            row.sequence = row.sequence.max(sequence);
+            row.applied = now.real;
+            row.applied_local = now.local;
+            row.applied_clock = clock;
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of one request")]
+    fn open(
+        &mut self,
+        node: usize,
+        life: u32,
+        id: SessionId,
+        sequence: Sequence,
+        ttl: Duration,
+        supersedes: Option<SessionId>,
+        over: Option<Stamp>,
+        now: Moment,
+    ) -> Result<Opening, Failure> {
+        if let Some(row) = self.session(id) {
+            if !row.live {
+                return Err(Failure::SessionLost);
+            }
+            row.life = life;
+            if !self.planted.has(Plant::StoreReopenKeepsPulse) {
+                self.touch(id, sequence, now);
+            }
+            return Ok(Opening::Opened { ttl });
+        }
+        if let Some(old) = supersedes {
+            self.end(old, Freed::Superseded, now);
+        }
+        if let Some(stamp) = over {
+            self.retire_exactly(stamp, now);
+        }
+        let rival = self.state.sessions.iter().find(|row| row.live && row.node == node).map(|row| row.id);
+        if let Some(rival) = rival {
+            return Ok(Opening::Occupied { pulse: self.pulse(rival, now) });
+        }
+        self.state.sessions.retain(|row| row.node != node || row.live);
+        self.state.sessions.push(SessionRow {
+            id,
+            node,
+            life,
+            live: true,
+            sequence,
+            ttl,
+            applied: now.real,
+            applied_local: now.local,
+            applied_clock: self.clock.read(now.real),
+            barrier: 0,
+            notices: 0,
+        });
+        Ok(Opening::Opened { ttl })
+    }
+
+    fn renew(&mut self, id: SessionId, sequence: Sequence, now: Moment) -> Result<Renewal, Failure> {
+        let forgets = self.planted.has(Plant::StoreForgetsRetirement);
+        let row = self.session(id).filter(|row| row.live || forgets).ok_or(Failure::SessionLost)?;
+        row.live = true;
+        let (previous, notices, node, life) = (row.sequence, row.notices, row.node, row.life);
+        if sequence > previous {
+            self.touch(id, sequence, now);
+        }
+        self.facts.push(Fact::Renewed { node, life });
+        Ok(Renewal { previous, notices })
+    }
+
+    /// The session is over by the node's own will: its leases are free.
+    fn end(&mut self, id: SessionId, how: Freed, now: Moment) {
+        let Some(row) = self.session(id).filter(|row| row.live) else { return };
+        row.live = false;
+        self.free_all(id, how, now);
+    }
+
+    /// The session was silent for its whole life.
+    fn retire(&mut self, id: SessionId, now: Moment) {
+        let Some(row) = self.session(id).filter(|row| row.live) else { return };
+        row.live = false;
+        let (node, applied, ttl) = (row.node, row.applied, row.ttl);
+        self.facts.push(Fact::Retired { node, applied, ttl, at: now.real });
+        self.free_all(id, Freed::Lapsed, now);
+    }
+
+    fn retire_exactly(&mut self, stamp: Stamp, now: Moment) {
+        let blind = self.planted.has(Plant::StoreSkipsCompare);
+        let matches = self
+            .session(stamp.session)
+            .is_some_and(|row| row.live && (row.sequence == stamp.sequence || blind));
+        if matches {
+            self.retire(stamp.session, now);
+        }
+    }
+
+    fn free_all(&mut self, id: SessionId, how: Freed, _now: Moment) {
+        let node = self.session(id).map_or(0, |row| row.node);
+        let skips = self.planted.has(Plant::StoreSkipsEvent);
+        for election in 0..self.state.leases.len() {
+            let lease = &mut self.state.leases[election];
+            lease.candidates.retain(|(session, _)| *session != id);
+            if lease.holder != Some(id) {
+                continue;
+            }
+            lease.holder = None;
+            let term = lease.term;
+            match how {
+                Freed::Closed => lease.history.push(Line::Resigned(term)),
+                _ if !skips => lease.history.push(Line::Lost(term)),
+                _ => {}
+            }
+            self.facts.push(Fact::Freed { election, node, term, how, to: None });
+            self.changed.push(election);
+        }
+        // In a queue, whoever waited behind moves up.
+        if self.capabilities.succession == Succession::Queue {
+            self.changed.extend(0..self.state.leases.len());
+        }
+    }
+
+    // ----- leases ---------------------------------------------------------------------------
+
+    fn claim(&mut self, verb: &Verb, now: Moment) -> Result<Standing, Failure> {
+        let Verb::Claim { session, election, attempt, priority, courteous, over, disinherit, above, since } =
+            verb
+        else {
+            return Err(Failure::Unavailable);
+        };
+        let (id, election) = (*session, election.index());
+        let overtaken_granted = self.planted.has(Plant::StoreGrantsOvertaken);
+        let forgets = self.planted.has(Plant::StoreForgetsRetirement);
+        let row = self.session(id).filter(|row| row.live || forgets).ok_or(Failure::SessionLost)?;
+        row.live = true;
+        let (node, life, barrier) = (row.node, row.life, row.barrier);
+        let overtaken = *attempt < barrier && !overtaken_granted;
+        let ended = since.is_some_and(|since| self.state.leases[election].ended > since);
+        if overtaken || ended {
+            return Ok(self.refused(election, false, now));
+        }
+        let lease = &mut self.state.leases[election];
+        lease.floor = lease.floor.max(*above);
+        lease.stood = true;
+        if lease.holder == Some(id) {
+            return Ok(Standing::Leading { term: lease.term });
+        }
+        self.enter(election, id, *priority);
+        let ahead = self.ahead_of(election, id);
+        if let Some(stamp) = over
+            && ahead == Some(stamp.session)
+        {
+            self.retire_exactly(*stamp, now);
+        }
+        if let Some(refusal) = self.objection(election, id, node, *courteous, *disinherit, now) {
+            return Ok(refusal);
+        }
+        Ok(Standing::Leading { term: self.grant(election, id, node, life, over.is_some(), now) })
+    }
+
+    /// Enters the list of candidates: a queue keeps order, by priority and then by arrival.
+    fn enter(&mut self, election: usize, id: SessionId, priority: i32) {
+        let candidates = &mut self.state.leases[election].candidates;
+        if candidates.iter().any(|(session, _)| *session == id) {
+            return;
+        }
+        let place = candidates.iter().position(|(_, other)| *other < priority).unwrap_or(candidates.len());
+        candidates.insert(place, (id, priority));
+    }
+
+    /// Whom this candidate waits for: the holder, or on a queue the one directly ahead.
+    fn ahead_of(&self, election: usize, id: SessionId) -> Option<SessionId> {
+        let lease = &self.state.leases[election];
+        if self.capabilities.succession == Succession::Race {
+            return lease.holder;
+        }
+        let place = lease.candidates.iter().position(|(session, _)| *session == id)?;
+        if place == 0 { lease.holder } else { Some(lease.candidates[place - 1].0) }
+    }
+
+    /// Why the lease is not granted, if so.
+    fn objection(
+        &mut self,
+        election: usize,
+        id: SessionId,
+        node: usize,
+        courteous: bool,
+        disinherit: Option<Term>,
+        now: Moment,
+    ) -> Option<Standing> {
+        let lease = &self.state.leases[election];
+        if self.capabilities.succession == Succession::Queue {
+            let place = lease.candidates.iter().position(|(session, _)| *session == id)?;
+            let behind = self.ahead_of(election, id)?;
+            let ahead = u32::try_from(place).unwrap_or(0) + u32::from(lease.holder.is_some());
+            let (behind, seen) = (self.pulse(behind, now), self.record(election, now));
+            return Some(Standing::Queued { ahead, behind, seen });
+        }
+        if lease.holder.is_some() {
+            return Some(self.refused(election, false, now));
+        }
+        let kept = lease.heir.is_some_and(|heir| heir != node);
+        if kept && disinherit != Some(lease.term.max(lease.floor)) {
+            return Some(self.refused(election, false, now));
+        }
+        let mine = lease.candidates.iter().find(|(session, _)| *session == id).map_or(0, |(_, p)| *p);
+        let outranked =
+            courteous && lease.candidates.iter().any(|(session, p)| *p > mine && self.live(*session));
+        outranked.then(|| self.refused(election, true, now))
+    }
+
+    fn grant(
+        &mut self,
+        election: usize,
+        id: SessionId,
+        node: usize,
+        life: u32,
+        over: bool,
+        now: Moment,
+    ) -> Term {
+        let keeps = self.planted.has(Plant::StoreKeepsTerm) && over;
+        let lease = &mut self.state.leases[election];
+        let (heir, before) = (lease.heir.take(), lease.term.max(lease.floor));
+        lease.term = if keeps { before } else { before.next() };
+        lease.holder = Some(id);
+        lease.candidates.retain(|(session, _)| *session != id);
+        let term = lease.term;
+        lease.history.push(Line::Elected(term));
+        self.facts.push(Fact::Granted { election, node, life, term, heir, at: now.real });
+        self.changed.push(election);
+        term
+    }
+
+    fn resign(
+        &mut self,
+        id: SessionId,
+        election: ElectionKey,
+        attempt: u64,
+        term: Option<Term>,
+        to: Option<&NodeId>,
+        _now: Moment,
+    ) {
+        let election = election.index();
+        let anyone = self.planted.has(Plant::StoreResignsAnyone);
+        let resets = self.planted.has(Plant::StoreResignResetsTerm);
+        let Some(row) = self.session(id).filter(|row| row.live) else { return };
+        row.barrier = row.barrier.max(attempt);
+        let node = row.node;
+        self.state.leases[election].candidates.retain(|(session, _)| *session != id);
+        let heir = to.and_then(|to| self.names.iter().position(|name| name == to));
+        let heir = heir.filter(|heir| self.standing(election).any(|(node, _)| node == *heir));
+        let queue = self.capabilities.succession == Succession::Queue;
+        let promoted = heir.and_then(|heir| {
+            self.state.sessions.iter().find(|row| row.live && row.node == heir).map(|row| row.id)
+        });
+        let lease = &mut self.state.leases[election];
+        let ours = lease.holder == Some(id) && term.is_none_or(|term| term == lease.term);
+        if queue {
+            self.changed.push(election);
+        }
+        if !ours && !(anyone && lease.holder.is_some() && term.is_some()) {
+            return;
+        }
+        lease.holder = None;
+        lease.heir = heir.filter(|_| !queue);
+        if let (true, Some(promoted)) = (queue, promoted)
+            && let Some(place) = lease.candidates.iter().position(|(session, _)| *session == promoted)
+        {
+            let entry = lease.candidates.remove(place);
+            lease.candidates.insert(0, entry);
+        }
+        let term = lease.term;
+        lease.history.push(Line::Resigned(term));
+        if resets {
+            (lease.term, lease.floor) = (Term::NONE, Term::NONE);
+        }
+        self.facts.push(Fact::Freed { election, node, term, how: Freed::Resigned, to: heir });
+        self.changed.push(election);
+    }
+
+    // ----- reading --------------------------------------------------------------------------
+
+    fn refused(&self, election: usize, outranked: bool, now: Moment) -> Standing {
+        Standing::Refused { seen: self.record(election, now), outranked }
+    }
+
+    fn record(&self, election: usize, now: Moment) -> Record {
+        let lease = &self.state.leases[election];
+        let holder = lease.holder.filter(|id| self.live(*id)).map(|id| {
+            let node = self.state.sessions.iter().find(|row| row.id == id).map_or(0, |row| row.node);
+            Holder { node: self.names[node].clone(), term: lease.term, pulse: self.pulse(id, now) }
+        });
+        let heir = lease.heir.map(|heir| self.names[heir].clone());
+        Record { term: lease.term.max(lease.floor), holder, heir, ended: lease.ended }
+    }
+
+    fn pulse(&self, id: SessionId, now: Moment) -> Pulse {
+        let row = self.state.sessions.iter().find(|row| row.id == id);
+        let Some(row) = row else {
+            let stamp = Stamp { session: id, sequence: 0 };
+            return Pulse { stamp, ttl: Duration::ZERO, age: Age::Unknown };
+        };
+        let age = match self.ages {
+            Ages::Unknown => Age::Unknown,
+            Ages::Exact => Age::Exact(now.local.since(row.applied_local)),
+            Ages::Told => {
+                let clock = self.clock.read(now.real);
+                Age::Told {
+                    age: clock.since(row.applied_clock),
+                    clock: Duration::from_nanos(clock.as_nanos()),
+                }
+            }
+        };
+        Pulse { stamp: Stamp { session: id, sequence: row.sequence }, ttl: row.ttl, age }
+    }
+}

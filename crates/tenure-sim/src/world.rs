@@ -1,0 +1,435 @@
+//! The world: an agenda of things to happen, and what happens.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use tenure_core::{
+    Answer, Dice, Event, Failure, Instant, Machine, News, NodeId, Planted, Request, RequestId, Standing,
+    StoreIdentity, Verb,
+};
+
+use crate::clock::{Clock, Real};
+use crate::config::Config;
+use crate::coverage::Coverage;
+use crate::fact::Fact;
+use crate::node::{SimNode, Work};
+use crate::store::{ModelStore, Moment};
+use crate::trace::Trace;
+
+/// Something to happen.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A node's timer fires.
+    Wake { node: usize },
+    /// A request reaches the store.
+    Arrive { node: usize, life: u32, request: Request },
+    /// A reply reaches its node.
+    Reply { node: usize, life: u32, id: RequestId, outcome: Result<(StoreIdentity, Answer), Failure> },
+    /// A hint reaches a node.
+    Hint { node: usize, election: usize },
+    /// A user's work has stopped.
+    WorkStopped { node: usize, life: u32, election: usize },
+    /// A user lets its node stand.
+    Stand { node: usize, life: u32, election: usize },
+    /// A node starts.
+    Start { node: usize },
+    /// The store's own timer fires.
+    StoreTimer,
+    /// The store's state is kept, to go back to.
+    Snapshot,
+    /// A fault begins.
+    Fault(usize),
+    /// A fault is over.
+    FaultEnd(usize),
+    /// The calm phase takes its next step.
+    Calm,
+}
+
+#[derive(Debug)]
+struct Entry {
+    at: Real,
+    order: u64,
+    what: What,
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+impl Eq for Entry {}
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+/// Faults of the store that are on, counted, since they may overlap.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoreAils {
+    /// Refuses everything.
+    pub refuses: u32,
+    /// Loses requests.
+    pub hangs: u32,
+    /// Loses replies.
+    pub mute: u32,
+    /// Loses hints.
+    pub no_news: u32,
+}
+
+/// Everything there is.
+#[derive(Debug)]
+pub struct World {
+    /// How it is configured.
+    pub config: Config,
+    /// Real time.
+    pub real: Real,
+    /// The nodes.
+    pub nodes: Vec<SimNode>,
+    /// The store.
+    pub store: ModelStore,
+    /// What is wrong with it.
+    pub store_ails: StoreAils,
+    /// What has happened since the invariants last looked.
+    pub facts: Vec<Fact>,
+    /// What happened, for people and for comparison.
+    pub trace: Trace,
+    /// Which faults met which roles.
+    pub coverage: Coverage,
+    /// How often somebody was elected.
+    pub elections: u64,
+    pub(crate) dice: Dice,
+    pub(crate) calm: bool,
+    agenda: BinaryHeap<Entry>,
+    order: u64,
+    planted: Planted,
+    store_alarm: Option<Real>,
+}
+
+impl World {
+    /// The world at its beginning.
+    #[must_use]
+    pub fn new(config: Config, planted: Planted, readable: bool) -> Self {
+        let names: Vec<NodeId> = (0..config.nodes.len())
+            .map(|n| NodeId::new(format!("n{n}")).expect("a letter and a digit are a name"))
+            .collect();
+        let nodes = config
+            .nodes
+            .iter()
+            .zip(&names)
+            .map(|(node, name)| SimNode::new(node.clone(), name.clone(), config.elections))
+            .collect();
+        let clock = Clock::new(config.store_rate, 1 << 55);
+        let store =
+            ModelStore::new(config.capabilities, config.ages, clock, names, config.elections, planted);
+        let mut world = Self {
+            dice: Dice::new(config.seed),
+            real: 0,
+            nodes,
+            store,
+            store_ails: StoreAils::default(),
+            facts: Vec::new(),
+            trace: Trace::new(readable),
+            coverage: Coverage::default(),
+            elections: 0,
+            calm: false,
+            agenda: BinaryHeap::new(),
+            order: 0,
+            planted,
+            store_alarm: None,
+            config,
+        };
+        for node in 0..world.nodes.len() {
+            let at = world.dice.below(world.config.ttl / 2);
+            world.at(at, What::Start { node });
+        }
+        for index in 0..world.config.faults.len() {
+            let at = world.config.faults[index].at;
+            world.at(at, What::Fault(index));
+        }
+        world.at(world.config.calm_at / 3, What::Snapshot);
+        world.at(world.config.calm_at, What::Calm);
+        world
+    }
+
+    /// Lets the next thing happen. `None`: nothing is left, or it is time for the calm phase to act.
+    pub fn step(&mut self) -> Option<What> {
+        let Entry { at, what, .. } = self.agenda.pop()?;
+        self.real = at;
+        self.trace.mix(at);
+        self.trace.mix(self.order);
+        match what {
+            What::Wake { node } => {
+                if self.nodes[node].alarm == Some(at) {
+                    self.nodes[node].alarm = None;
+                    self.input(node, What::Wake { node });
+                }
+            }
+            What::Arrive { node, life, request } => self.arrive(node, life, &request),
+            What::Reply { node, .. }
+            | What::Hint { node, .. }
+            | What::WorkStopped { node, .. }
+            | What::Stand { node, .. } => self.input(node, what),
+            What::Start { node } => self.start(node),
+            What::StoreTimer => {
+                self.store_alarm = None;
+                self.store.retire_expired(self.moment());
+                self.after_store();
+            }
+            What::Snapshot => self.store.take_snapshot(),
+            What::Fault(index) => self.begin_fault(index),
+            What::FaultEnd(index) => self.end_fault(index),
+            What::Calm => return Some(What::Calm),
+        }
+        Some(What::Snapshot)
+    }
+
+    /// Puts something on the agenda.
+    pub fn at(&mut self, at: Real, what: What) {
+        self.order += 1;
+        self.agenda.push(Entry { at: at.max(self.real), order: self.order, what });
+    }
+
+    pub(crate) fn moment(&self) -> Moment {
+        Moment { real: self.real, local: self.nodes[0].now(self.real) }
+    }
+
+    // ----- nodes ----------------------------------------------------------------------------
+
+    pub(crate) fn start(&mut self, node: usize) {
+        if self.nodes[node].machine.is_some() {
+            return;
+        }
+        let seed = self.dice.roll();
+        self.nodes[node].boot(self.config.capabilities, seed, self.planted);
+        self.trace.line(self.real, || format!("n{node} starts"));
+        let life = self.nodes[node].life;
+        self.drive(node, |machine, now| machine.start(now));
+        if self.nodes[node].ails.unwell > 0 {
+            self.drive(node, |machine, now| machine.health(false, now));
+        }
+        for election in 0..self.config.elections {
+            if self.nodes[node].wants[election] {
+                let at = self.real + self.dice.below(self.config.ttl / 10);
+                self.at(at, What::Stand { node, life, election });
+            }
+        }
+    }
+
+    /// Something reaches a node: dealt with now, or kept while the node is stopped.
+    fn input(&mut self, node: usize, what: What) {
+        if self.nodes[node].machine.is_none() {
+            return;
+        }
+        if self.nodes[node].paused {
+            self.nodes[node].held.push(what);
+            return;
+        }
+        match what {
+            What::Wake { .. } => self.drive(node, Machine::handle_timeout),
+            What::Reply { life, id, outcome, .. } if life == self.nodes[node].life => {
+                self.deliver(node, id, outcome);
+            }
+            What::Hint { election, .. } => {
+                let key = self.nodes[node].keys[election];
+                self.drive(node, |machine, now| machine.hint(key, now));
+            }
+            What::WorkStopped { life, election, .. } if life == self.nodes[node].life => {
+                if self.nodes[node].work[election] == Work::Stopping {
+                    self.nodes[node].work[election] = Work::None;
+                    self.trace.line(self.real, || format!("n{node} e{election} work has stopped"));
+                    let key = self.nodes[node].keys[election];
+                    self.drive(node, |machine, now| machine.stopped(key, now));
+                }
+            }
+            What::Stand { life, election, .. } if life == self.nodes[node].life => {
+                self.nodes[node].acquainted[election] = None;
+                let key = self.nodes[node].keys[election];
+                self.drive(node, |machine, now| {
+                    // Refused where it cannot stand: its user will be told again later.
+                    let _ = machine.stand(key, now);
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn deliver(&mut self, node: usize, id: RequestId, outcome: Result<(StoreIdentity, Answer), Failure>) {
+        let told_lost = matches!(outcome, Err(Failure::SessionLost));
+        let failed = outcome.is_err();
+        if let Ok((_, Answer::Claim(Standing::Refused { .. } | Standing::Queued { .. }) | Answer::Read(_))) =
+            outcome
+            && let Some(election) = self.election_of(node, id)
+        {
+            self.nodes[node].acquainted[election].get_or_insert(self.real);
+        }
+        let awaited = self.nodes[node].machine.as_ref().is_some_and(|machine| machine.awaits(id));
+        self.drive(node, |machine, now| machine.reply(id, outcome, now));
+        if awaited && told_lost {
+            self.facts.push(Fact::ToldSessionLost { node });
+        }
+        if awaited && failed && id.election().is_none() {
+            self.facts.push(Fact::Unrenewed { node });
+        }
+    }
+
+    fn election_of(&self, node: usize, id: RequestId) -> Option<usize> {
+        let key = id.election()?;
+        self.nodes[node].keys.iter().position(|known| *known == key)
+    }
+
+    /// Gives a node an input, and carries out what its machine wants.
+    pub(crate) fn drive(&mut self, node: usize, input: impl FnOnce(&mut Machine, Instant)) {
+        self.facts.push(Fact::Wakes { node });
+        let (now, wall) = (self.nodes[node].now(self.real), self.nodes[node].wall(self.real));
+        let Some(mut machine) = self.nodes[node].machine.take() else { return };
+        machine.clock(wall, now);
+        input(&mut machine, now);
+        while let Some(request) = machine.poll_request() {
+            self.send(node, request);
+        }
+        let mut events = Vec::new();
+        while let Some(event) = machine.poll_event() {
+            events.push(event);
+        }
+        let timeout = machine.poll_timeout();
+        self.nodes[node].machine = Some(machine);
+        for event in events {
+            self.heed(node, event);
+        }
+        self.set_alarm(node, timeout);
+        self.facts.push(Fact::Settled { node });
+    }
+
+    fn set_alarm(&mut self, node: usize, timeout: Option<Instant>) {
+        if self.nodes[node].machine.is_none() {
+            return;
+        }
+        // The same wish keeps the same alarm: other inputs make no driver later.
+        if timeout == self.nodes[node].alarm_for && self.nodes[node].alarm.is_some() {
+            return;
+        }
+        self.nodes[node].alarm_for = timeout;
+        self.nodes[node].alarm = None;
+        if let Some(timeout) = timeout {
+            let late = self.dice.below(self.config.latency);
+            let at = self.nodes[node].clock.when(timeout, self.real) + late;
+            self.nodes[node].alarm = Some(at);
+            self.at(at, What::Wake { node });
+        }
+    }
+
+    /// What a user does when its node tells it something.
+    fn heed(&mut self, node: usize, event: Event) {
+        self.trace.mix(node as u64);
+        self.trace.line(self.real, || format!("n{node} {event:?}"));
+        let life = self.nodes[node].life;
+        self.facts.push(Fact::Said { node, life, event: event.clone() });
+        match event {
+            Event::Elected { election, .. } => {
+                self.elections += 1;
+                self.nodes[node].work[election.index()] = Work::Running;
+            }
+            Event::Deposed { election, .. } => {
+                let election = election.index();
+                self.nodes[node].work[election] = Work::Stopping;
+                let margin = self.config.ttl / 20;
+                let clumsy = self.nodes[node].ails.clumsy > 0;
+                let takes = self.dice.below(if clumsy { self.config.ttl * 2 } else { margin / 4 });
+                self.at(self.real + takes, What::WorkStopped { node, life, election });
+            }
+            Event::Resigned { election, .. } | Event::Withdrawn { election } | Event::Ended { election } => {
+                let election = election.index();
+                if self.nodes[node].wants[election] {
+                    let rest = self.config.ttl / 8 + self.dice.below(self.config.ttl);
+                    self.at(self.real + rest, What::Stand { node, life, election });
+                }
+            }
+            Event::NodeIdTaken | Event::Misconfigured | Event::Closed => {
+                self.nodes[node].kill();
+                let rest = self.dice.below(self.config.ttl);
+                self.at(self.real + rest, What::Start { node });
+            }
+            _ => {}
+        }
+    }
+
+    // ----- the network and the store --------------------------------------------------------
+
+    fn travel(&mut self, node: usize) -> Real {
+        let network = self.config.network;
+        let usual = network.least + self.dice.below(network.spread);
+        if self.nodes[node].ails.slow > 0 && self.dice.below(3) == 0 {
+            return usual + self.dice.below(self.config.ttl * 3 / 2);
+        }
+        usual
+    }
+
+    fn send(&mut self, node: usize, request: Request) {
+        let life = self.nodes[node].life;
+        self.trace.mix(request.id.serial());
+        self.trace.line(self.real, || format!("n{node} asks {:?}", request.verb));
+        if self.nodes[node].ails.mute > 0 || self.store_ails.hangs > 0 {
+            return;
+        }
+        let at = self.real + self.travel(node);
+        if self.nodes[node].ails.twice > 0 {
+            let later = at + self.dice.below(self.config.ttl);
+            self.at(later, What::Arrive { node, life, request: request.clone() });
+        }
+        self.at(at, What::Arrive { node, life, request });
+    }
+
+    fn arrive(&mut self, node: usize, life: u32, request: &Request) {
+        if self.store_ails.hangs > 0 {
+            return;
+        }
+        let outcome = if self.store_ails.refuses > 0 {
+            Err(Failure::Unavailable)
+        } else {
+            self.store.execute(node, life, &request.verb, self.moment())
+        };
+        self.trace.line(self.real, || match request.verb {
+            Verb::Renew { .. } => {
+                format!("store: renewal of n{node} {}", if outcome.is_ok() { "ok" } else { "no" })
+            }
+            _ => format!("store answers n{node}: {outcome:?}"),
+        });
+        self.after_store();
+        if self.nodes[node].ails.deaf > 0 || self.store_ails.mute > 0 {
+            return;
+        }
+        let at = self.real + self.travel(node);
+        self.at(at, What::Reply { node, life, id: request.id, outcome });
+    }
+
+    /// Passes on what the store did: facts to the invariants, hints to the nodes.
+    pub(crate) fn after_store(&mut self) {
+        self.facts.append(&mut self.store.facts);
+        let mut changed = std::mem::take(&mut self.store.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        if self.config.capabilities.news == News::Push && self.store_ails.no_news == 0 {
+            for election in changed {
+                for node in 0..self.nodes.len() {
+                    if self.nodes[node].ails.deaf == 0 {
+                        let at = self.real + self.travel(node);
+                        self.at(at, What::Hint { node, election });
+                    }
+                }
+            }
+        }
+        let next = self.store.next_expiry();
+        if next != self.store_alarm
+            && let Some(at) = next
+        {
+            self.store_alarm = next;
+            self.at(at, What::StoreTimer);
+        }
+    }
+}
