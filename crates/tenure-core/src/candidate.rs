@@ -162,9 +162,12 @@ impl Machine {
             return self.set_phase(key, Phase::Waiting { until, act: Act::Look });
         }
         let patience = self.patience();
+        let race = self.capabilities.succession == Succession::Race;
+        let delays = !self.settings.takeover_delay.is_zero();
         let verb = match act {
-            // In a queue, asking where we stand is what keeps our place known.
-            Act::Look if self.capabilities.succession == Succession::Race => Verb::Read { election: key },
+            // In a queue, asking where we stand tells whom we wait for. But whoever asks at the head of
+            // the line is served, even while a delay is due or the store is in doubt.
+            Act::Look if race || delays || now < self.wary_until => Verb::Read { election: key },
             Act::Look | Act::Claim { .. } => {
                 let (over, disinherit, courteous) = match act {
                     Act::Claim { over, disinherit, courteous } => (over, disinherit, courteous),
@@ -213,7 +216,16 @@ impl Machine {
             return;
         };
         match outcome {
-            Ok(Answer::Claim(Standing::Leading { term })) => self.become_leading(key, term, now),
+            Ok(Answer::Claim(Standing::Leading { term })) if self.healthy => {
+                self.become_leading(key, term, now);
+            }
+            // Granted to a node whose application has become unwell meanwhile: back with it.
+            Ok(Answer::Claim(Standing::Leading { .. })) => {
+                self.become_resigning(key, None, None, now);
+                if let Role::Resigning(resignation) = &mut self.election(key).role {
+                    resignation.stand_again = true;
+                }
+            }
             Ok(Answer::Claim(Standing::Queued { behind, seen, .. })) => {
                 self.consider(key, &seen, Some(behind), false, flight, now);
             }
@@ -231,7 +243,7 @@ impl Machine {
     /// the store knows our session: until then, we do not lead.
     pub(crate) fn claim_failed(&mut self, key: ElectionKey, act: Act, failure: Failure, now: Instant) {
         if failure == Failure::SessionLost {
-            self.lose_session(crate::Reason::SessionLost, now);
+            self.session_gone(now);
             return;
         }
         if self.planted.has(Plant::UncertainMeansWon) && matches!(act, Act::Claim { .. }) {
@@ -294,6 +306,9 @@ impl Machine {
             Some(pulse) => self.outlast(key, &pulse, look),
             None => self.take_when_due(key, seen, outranked, now),
         };
+        let behind_us = seen.term < self.election(key).highest && pulse.is_some();
+        // The store has forgotten terms that we remember. A claim tells it, even if it is refused.
+        let (at, act) = if behind_us { (now, Act::PLAIN) } else { (at, act) };
         let at = at.max(self.wary_until);
         let at = if asked { at.max(now + self.pause_after_refusal(key)) } else { at };
         self.wait(key, at, act, pulse, now);
@@ -337,8 +352,16 @@ impl Machine {
         }
         let late = self.planted.has(Plant::TakesOverAPollLater);
         let at = if late { lapses + delay + self.settings.poll_every } else { lapses + delay };
-        let over = (self.capabilities.expiry == ExpiryJudge::Candidate).then_some(pulse.stamp);
-        (at, Act::Claim { over, disinherit: None, courteous: true })
+        let over = Some(pulse.stamp);
+        match self.capabilities.expiry {
+            // Before it ends a delay, a candidate makes sure that the loss is still the one it waited
+            // for: the holder may have renewed, or resigned only now.
+            ExpiryJudge::Candidate if !delay.is_zero() && look.received < at => (at, Act::Look),
+            ExpiryJudge::Candidate => (at, Act::Claim { over, disinherit: None, courteous: true }),
+            // The store retires it by its own clock; the delay counts from when we see that it has.
+            ExpiryJudge::Store if delay.is_zero() => (at, Act::PLAIN),
+            ExpiryJudge::Store => (at, Act::Look),
+        }
     }
 
     /// The lease is free: take it, unless it is somebody else's to take first.
@@ -364,7 +387,9 @@ impl Machine {
             }
         };
         if ours {
-            return (now, Act::PLAIN);
+            // Named by the leader itself: no courtesy is due, or heir and better candidate would
+            // wait for each other.
+            return (now, Act::Claim { over: None, disinherit: None, courteous: false });
         }
         if !heirless {
             let disinherit = Some(seen.term);

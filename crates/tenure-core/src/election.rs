@@ -103,8 +103,12 @@ pub(crate) struct Election {
     pub role: Role,
     /// The user wants to hear of every change of leader.
     pub observed: bool,
-    /// The highest term that this node has seen here.
+    /// The highest term that this node has ever seen here.
     pub highest: Term,
+    /// The highest term seen in this epoch of trust: a lower one means that the store went back.
+    pub seen: (u32, Term),
+    /// The last term that this node led under. It never leads under it again.
+    pub led: Term,
     /// The term at first sight, from which the end of the election is told.
     pub since: Option<Term>,
     pub silence: Silence,
@@ -125,6 +129,8 @@ impl Election {
             role: Role::Idle,
             observed: false,
             highest: Term::NONE,
+            seen: (0, Term::NONE),
+            led: Term::NONE,
             since: None,
             silence: Silence::default(),
             announced: None,

@@ -39,10 +39,12 @@ impl Machine {
     pub(crate) fn become_leading(&mut self, key: ElectionKey, term: Term, now: Instant) {
         let late = now >= self.deadline() && !self.planted.has(Plant::LateReplyAccepted);
         assert!(!late, "every input lets a lapsed session go first");
+        let epoch = self.trust.epoch;
         let election = self.election(key);
         assert!(matches!(election.role, Role::Standing(_)), "only a candidate is elected");
-        let regressed = term < election.highest;
+        let regressed = term < election.highest || term <= election.led;
         election.highest = election.highest.max(term);
+        election.seen = (epoch, term);
         election.silence.reset();
         if regressed && !self.planted.has(Plant::RegressionIgnored) {
             // The store grants a term that we have seen before: it has gone back in time, and
@@ -51,7 +53,9 @@ impl Machine {
             self.lose_session(Reason::StoreRolledBack, now);
             return;
         }
-        self.election(key).role = Role::Leading { term };
+        let election = self.election(key);
+        election.role = Role::Leading { term };
+        election.led = term;
         self.working += 1;
         self.events.push_back(Event::Elected { election: key, term });
         self.announce(key, Some((self.node.clone(), term)));
@@ -115,11 +119,13 @@ impl Machine {
         let Role::Resigning(resignation) = &self.election(key).role else { return };
         let (term, stand_again) = (resignation.term, resignation.stand_again);
         self.become_idle(key);
-        self.events.push_back(match term {
-            Some(term) => Event::Resigned { election: key, term },
-            None => Event::Withdrawn { election: key },
-        });
-        if stand_again && !self.closing {
+        let stands = stand_again && !self.closing;
+        match term {
+            Some(term) => self.events.push_back(Event::Resigned { election: key, term }),
+            None if !stands => self.events.push_back(Event::Withdrawn { election: key }),
+            None => {}
+        }
+        if stands {
             self.become_standing(key, now);
         }
     }

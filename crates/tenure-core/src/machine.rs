@@ -211,6 +211,12 @@ impl Machine {
         self.close_when_stopped(now);
     }
 
+    /// A guard found the session's deadline passed before the driver could publish a later one.
+    /// What was once refused stays refused, so the session is over.
+    pub fn lapse(&mut self, now: Instant) {
+        self.lose_session(Reason::Lapsed, now);
+    }
+
     /// The work of an election has stopped: its lease may be given up.
     pub fn stopped(&mut self, key: ElectionKey, now: Instant) {
         self.expire(now);
@@ -278,6 +284,12 @@ impl Machine {
             Session::Open(open) => open.deadline,
             _ => Instant::ZERO,
         }
+    }
+
+    /// Whether [`Machine::close`] was called.
+    #[must_use]
+    pub const fn is_closing(&self) -> bool {
+        self.closing
     }
 
     /// What this node is in an election, in a word.

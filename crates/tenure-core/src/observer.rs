@@ -52,8 +52,11 @@ impl Machine {
 
     /// Takes note of the terms in a record. False if the store has gone back in time.
     pub(crate) fn believe(&mut self, key: ElectionKey, seen: &Record, now: Instant) -> bool {
+        let epoch = self.trust.epoch;
         let election = self.election(key);
-        let regressed = seen.term < election.highest;
+        let before = if election.seen.0 == epoch { election.seen.1 } else { Term::NONE };
+        let regressed = seen.term < before;
+        election.seen = (epoch, seen.term.max(before));
         election.highest = election.highest.max(seen.term);
         if regressed && !self.planted.has(Plant::RegressionIgnored) {
             self.distrust(now);

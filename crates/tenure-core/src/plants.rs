@@ -111,6 +111,8 @@ plants! {
     StoreSkipsCompare,
     /// Store: a resignation frees whatever lease there is.
     StoreResignsAnyone,
+    /// Store: a resignation that was overtaken by a later claim frees the lease of that claim.
+    StoreResignsLate,
     /// Store: a claim that was overtaken by its resignation is granted.
     StoreGrantsOvertaken,
     /// Store: a repeated opening is confirmed without being a sign of life.

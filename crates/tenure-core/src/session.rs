@@ -276,7 +276,7 @@ impl Machine {
 
     fn renewal_failed(&mut self, failure: Failure, timed_out: bool, now: Instant) {
         if failure == Failure::SessionLost && !self.planted.has(Plant::SessionLossIgnored) {
-            self.lose_session(Reason::SessionLost, now);
+            self.session_gone(now);
             return;
         }
         if self.planted.has(Plant::StepsDownOnFailure) {
@@ -313,6 +313,15 @@ impl Machine {
             Session::Open(open) if now >= open.deadline => self.lose_session(Reason::Lapsed, now),
             Session::Closing { deadline, .. } if now >= *deadline => self.closed(now),
             _ => {}
+        }
+    }
+
+    /// The store says that the session is over, before its time: nobody may have retired it yet. So
+    /// the store is not what it was, and what we know of it is void.
+    pub(crate) fn session_gone(&mut self, now: Instant) {
+        if self.session.is_open() {
+            self.distrust(now);
+            self.lose_session(Reason::SessionLost, now);
         }
     }
 

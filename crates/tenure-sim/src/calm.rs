@@ -5,7 +5,6 @@ use tenure_core::{News, Term};
 use crate::clock::{Real, nanos};
 use crate::config::Ages;
 use crate::invariants::{Violation, longest};
-use crate::node::Work;
 use crate::world::{What, World};
 
 /// Where the calm phase has got to.
@@ -160,8 +159,9 @@ impl Calm {
         let ttl = nanos(world.nodes[leader].config.ttl);
         let rate = world.slowest();
         let sight = if world.config.ages == Ages::Exact { 0 } else { world.config.ttl / 6 };
+        // A candidate that sees the lease freed by another's take-over counts its delay from then.
         (ttl + sight) * 1000 / rate
-            + world.takeover_delay()
+            + world.takeover_delay() * 2
             + world.courtesy()
             + world.reaction() * 2
             + world.config.ttl / 50
@@ -217,11 +217,5 @@ impl World {
             (spare * 1000 / 1100).saturating_sub(trip + self.config.latency * 2)
         });
         leases.min().unwrap_or(0) * 7 / 10
-    }
-
-    /// Whether any work runs.
-    #[must_use]
-    pub fn anybody_works(&self) -> bool {
-        self.nodes.iter().any(|node| node.work.iter().any(|work| *work != Work::None))
     }
 }

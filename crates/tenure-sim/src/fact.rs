@@ -34,6 +34,8 @@ pub enum Fact {
         term: Term,
         /// For whom the lease had been kept.
         heir: Option<usize>,
+        /// When it had been asked for.
+        sent: Real,
         /// When.
         at: Real,
     },
@@ -54,12 +56,10 @@ pub enum Fact {
         election: usize,
         /// Whose it was.
         node: usize,
-        /// Which term.
-        term: Term,
         /// How.
         how: Freed,
-        /// Kept for whom.
-        to: Option<usize>,
+        /// When the session's last sign of life was applied, and how long it lived on that.
+        pulse: (Real, Duration),
     },
     /// An election was ended.
     Deleted {
@@ -102,6 +102,9 @@ pub enum Fact {
         /// Which.
         node: usize,
     },
-    /// The store went back in time.
-    RolledBack,
+    /// The store went back in time; `silent` if nothing tells.
+    RolledBack {
+        /// Whether its identity stayed the same.
+        silent: bool,
+    },
 }

@@ -34,8 +34,9 @@ impl World {
                 return;
             }
             Kind::Rollback | Kind::SilentRollback => {
-                self.store.roll_back(kind == Kind::SilentRollback);
-                self.facts.push(Fact::RolledBack);
+                let silent = kind == Kind::SilentRollback;
+                self.store.roll_back(silent);
+                self.facts.push(Fact::RolledBack { silent });
                 self.store.take_snapshot();
                 return;
             }
@@ -47,6 +48,7 @@ impl World {
             Kind::Freeze => {
                 self.nodes[node].paused = true;
                 let real = self.real;
+                self.nodes[node].frozen.get_or_insert(real);
                 self.nodes[node].clock.stop(real);
             }
             _ => self.ail(fault, 1),
@@ -61,7 +63,7 @@ impl World {
         let fault = self.config.faults[index];
         match fault.kind {
             Kind::Pause => self.resume(fault.node),
-            Kind::Freeze => self.thaw(fault.node, fault.lasts),
+            Kind::Freeze => self.thaw(fault.node),
             _ => self.ail(fault, -1),
         }
     }
@@ -101,7 +103,7 @@ impl World {
     }
 
     fn resume(&mut self, node: usize) {
-        if !self.nodes[node].paused {
+        if !self.nodes[node].paused || self.nodes[node].frozen.is_some() {
             return;
         }
         self.nodes[node].paused = false;
@@ -122,13 +124,11 @@ impl World {
     }
 
     /// The machine runs again. Its boot clock knows nothing of the pause; its wall clock does.
-    fn thaw(&mut self, node: usize, lasted: u64) {
-        if !self.nodes[node].paused {
-            return;
-        }
+    fn thaw(&mut self, node: usize) {
+        let Some(since) = self.nodes[node].frozen.take() else { return };
         let real = self.real;
         self.nodes[node].clock.go_on(real);
-        self.nodes[node].wall += i64::try_from(lasted).unwrap_or(i64::MAX);
+        self.nodes[node].wall += i64::try_from(real - since).unwrap_or(i64::MAX);
         self.nodes[node].paused = false;
         if self.nodes[node].machine.is_some() {
             // The driver looks at its clocks before anything else gets to run.
@@ -180,7 +180,7 @@ impl World {
         for node in 0..self.nodes.len() {
             let ails = std::mem::take(&mut self.nodes[node].ails);
             let real = self.real;
-            self.nodes[node].clock.go_on(real);
+            self.thaw(node);
             self.resume(node);
             if ails.unwell > 0 {
                 self.tell_health(node);

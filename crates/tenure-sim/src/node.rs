@@ -36,8 +36,12 @@ pub struct SimNode {
     pub keys: Vec<ElectionKey>,
     /// Counts its lives.
     pub life: u32,
+    /// When this life first heard from the store.
+    pub met: Option<Real>,
     /// Stopped: nothing is dealt with.
     pub paused: bool,
+    /// Since when its machine has been paused together with its boot clock.
+    pub frozen: Option<Real>,
     /// What arrived meanwhile.
     pub held: Vec<What>,
     /// Faults that are on.
@@ -86,7 +90,9 @@ impl SimNode {
             machine: None,
             keys: Vec::new(),
             life: 0,
+            met: None,
             paused: false,
+            frozen: None,
             held: Vec::new(),
             ails: Ails::default(),
             work: vec![Work::None; elections],
@@ -120,6 +126,7 @@ impl SimNode {
         self.work.fill(Work::None);
         self.acquainted.fill(None);
         self.alarm = None;
+        self.met = None;
         self.held.clear();
     }
 

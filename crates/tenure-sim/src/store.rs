@@ -45,6 +45,8 @@ struct Lease {
     term: Term,
     floor: Term,
     holder: Option<SessionId>,
+    /// The highest attempt that was told that it leads.
+    attempt: u64,
     heir: Option<usize>,
     ended: Term,
     stood: bool,
@@ -64,6 +66,8 @@ struct State {
 pub struct Moment {
     /// Real time.
     pub real: Real,
+    /// When it was sent.
+    pub sent: Real,
     /// The clock of the one machine, where there is only one.
     pub local: Instant,
 }
@@ -331,7 +335,8 @@ impl ModelStore {
     }
 
     fn free_all(&mut self, id: SessionId, how: Freed, _now: Moment) {
-        let node = self.session(id).map_or(0, |row| row.node);
+        let Some(row) = self.session(id) else { return };
+        let (node, pulse) = (row.node, (row.applied, row.ttl));
         let skips = self.planted.has(Plant::StoreSkipsEvent);
         for election in 0..self.state.leases.len() {
             let lease = &mut self.state.leases[election];
@@ -346,7 +351,7 @@ impl ModelStore {
                 _ if !skips => lease.history.push(Line::Lost(term)),
                 _ => {}
             }
-            self.facts.push(Fact::Freed { election, node, term, how, to: None });
+            self.facts.push(Fact::Freed { election, node, how, pulse });
             self.changed.push(election);
         }
         // In a queue, whoever waited behind moves up.
@@ -378,6 +383,7 @@ impl ModelStore {
         lease.floor = lease.floor.max(*above);
         lease.stood = true;
         if lease.holder == Some(id) {
+            lease.attempt = lease.attempt.max(*attempt);
             return Ok(Standing::Leading { term: lease.term });
         }
         self.enter(election, id, *priority);
@@ -390,6 +396,7 @@ impl ModelStore {
         if let Some(refusal) = self.objection(election, id, node, *courteous, *disinherit, now) {
             return Ok(refusal);
         }
+        self.state.leases[election].attempt = *attempt;
         Ok(Standing::Leading { term: self.grant(election, id, node, life, over.is_some(), now) })
     }
 
@@ -461,7 +468,7 @@ impl ModelStore {
         lease.candidates.retain(|(session, _)| *session != id);
         let term = lease.term;
         lease.history.push(Line::Elected(term));
-        self.facts.push(Fact::Granted { election, node, life, term, heir, at: now.real });
+        self.facts.push(Fact::Granted { election, node, life, term, heir, sent: now.sent, at: now.real });
         self.changed.push(election);
         term
     }
@@ -480,16 +487,21 @@ impl ModelStore {
         let resets = self.planted.has(Plant::StoreResignResetsTerm);
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
         row.barrier = row.barrier.max(attempt);
-        let node = row.node;
-        self.state.leases[election].candidates.retain(|(session, _)| *session != id);
+        let row_barrier = row.barrier;
+        let (node, pulse) = (row.node, (row.applied, row.ttl));
+        if attempt == row_barrier {
+            self.state.leases[election].candidates.retain(|(session, _)| *session != id);
+        }
         let heir = to.and_then(|to| self.names.iter().position(|name| name == to));
         let heir = heir.filter(|heir| self.standing(election).any(|(node, _)| node == *heir));
         let queue = self.capabilities.succession == Succession::Queue;
         let promoted = heir.and_then(|heir| {
             self.state.sessions.iter().find(|row| row.live && row.node == heir).map(|row| row.id)
         });
+        let late_too = self.planted.has(Plant::StoreResignsLate);
         let lease = &mut self.state.leases[election];
-        let ours = lease.holder == Some(id) && term.is_none_or(|term| term == lease.term);
+        let in_time = attempt >= lease.attempt || late_too;
+        let ours = lease.holder == Some(id) && term.is_none_or(|term| term == lease.term) && in_time;
         if queue {
             self.changed.push(election);
         }
@@ -509,7 +521,7 @@ impl ModelStore {
         if resets {
             (lease.term, lease.floor) = (Term::NONE, Term::NONE);
         }
-        self.facts.push(Fact::Freed { election, node, term, how: Freed::Resigned, to: heir });
+        self.facts.push(Fact::Freed { election, node, how: Freed::Resigned, pulse });
         self.changed.push(election);
     }
 

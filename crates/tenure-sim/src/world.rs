@@ -22,7 +22,7 @@ pub enum What {
     /// A node's timer fires.
     Wake { node: usize },
     /// A request reaches the store.
-    Arrive { node: usize, life: u32, request: Request },
+    Arrive { node: usize, life: u32, sent: Real, request: Request },
     /// A reply reaches its node.
     Reply { node: usize, life: u32, id: RequestId, outcome: Result<(StoreIdentity, Answer), Failure> },
     /// A hint reaches a node.
@@ -170,7 +170,7 @@ impl World {
                     self.input(node, What::Wake { node });
                 }
             }
-            What::Arrive { node, life, request } => self.arrive(node, life, &request),
+            What::Arrive { node, life, sent, request } => self.arrive(node, life, sent, &request),
             What::Reply { node, .. }
             | What::Hint { node, .. }
             | What::WorkStopped { node, .. }
@@ -196,7 +196,7 @@ impl World {
     }
 
     pub(crate) fn moment(&self) -> Moment {
-        Moment { real: self.real, local: self.nodes[0].now(self.real) }
+        Moment { real: self.real, sent: self.real, local: self.nodes[0].now(self.real) }
     }
 
     // ----- nodes ----------------------------------------------------------------------------
@@ -262,13 +262,17 @@ impl World {
     fn deliver(&mut self, node: usize, id: RequestId, outcome: Result<(StoreIdentity, Answer), Failure>) {
         let told_lost = matches!(outcome, Err(Failure::SessionLost));
         let failed = outcome.is_err();
+        let awaited = self.nodes[node].machine.as_ref().is_some_and(|machine| machine.awaits(id));
+        if awaited && outcome.is_ok() {
+            self.nodes[node].met.get_or_insert(self.real);
+        }
         if let Ok((_, Answer::Claim(Standing::Refused { .. } | Standing::Queued { .. }) | Answer::Read(_))) =
             outcome
             && let Some(election) = self.election_of(node, id)
+            && awaited
         {
             self.nodes[node].acquainted[election].get_or_insert(self.real);
         }
-        let awaited = self.nodes[node].machine.as_ref().is_some_and(|machine| machine.awaits(id));
         self.drive(node, |machine, now| machine.reply(id, outcome, now));
         if awaited && told_lost {
             self.facts.push(Fact::ToldSessionLost { node });
@@ -380,19 +384,19 @@ impl World {
         let at = self.real + self.travel(node);
         if self.nodes[node].ails.twice > 0 {
             let later = at + self.dice.below(self.config.ttl);
-            self.at(later, What::Arrive { node, life, request: request.clone() });
+            self.at(later, What::Arrive { node, life, sent: self.real, request: request.clone() });
         }
-        self.at(at, What::Arrive { node, life, request });
+        self.at(at, What::Arrive { node, life, sent: self.real, request });
     }
 
-    fn arrive(&mut self, node: usize, life: u32, request: &Request) {
+    fn arrive(&mut self, node: usize, life: u32, sent: Real, request: &Request) {
         if self.store_ails.hangs > 0 {
             return;
         }
         let outcome = if self.store_ails.refuses > 0 {
             Err(Failure::Unavailable)
         } else {
-            self.store.execute(node, life, &request.verb, self.moment())
+            self.store.execute(node, life, &request.verb, Moment { sent, ..self.moment() })
         };
         self.trace.line(self.real, || match request.verb {
             Verb::Renew { .. } => {

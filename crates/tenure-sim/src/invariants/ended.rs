@@ -6,10 +6,12 @@ use crate::clock::Real;
 use crate::fact::Fact;
 use crate::world::World;
 
-/// Remembers when elections were ended.
+/// Remembers when elections were ended. A candidate tells by the term; once terms have gone back with
+/// the store, it cannot.
 #[derive(Default)]
 pub struct Ended {
     deleted: Vec<Option<Real>>,
+    rolled_back: bool,
 }
 
 impl Invariant for Ended {
@@ -20,9 +22,11 @@ impl Invariant for Ended {
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.deleted.resize(world.config.elections, None);
         match fact {
-            Fact::RolledBack => self.deleted.fill(None),
+            Fact::RolledBack { .. } => self.rolled_back = true,
             Fact::Deleted { election } => self.deleted[*election] = Some(world.real),
-            Fact::Granted { election, node, life, .. } if world.nodes[*node].life == *life => {
+            Fact::Granted { election, node, life, .. }
+                if world.nodes[*node].life == *life && !self.rolled_back =>
+            {
                 let met = world.nodes[*node].acquainted[*election];
                 let stands = matches!(world.nodes[*node].role(*election), "asking" | "waiting");
                 if let (Some(deleted), Some(met), true) = (self.deleted[*election], met, stands)

@@ -20,7 +20,7 @@ impl Invariant for Heir {
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.freed.resize(world.config.elections, 0);
         match fact {
-            Fact::RolledBack => self.rolled_back = true,
+            Fact::RolledBack { .. } => self.rolled_back = true,
             Fact::Freed { election, .. } => self.freed[*election] = world.real,
             Fact::Granted { election, node, heir: Some(heir), at, .. }
                 if heir != node && !self.rolled_back =>

@@ -22,7 +22,7 @@ impl Invariant for OneProcess {
 
     fn judge(&mut self, fact: &Fact, _world: &World) -> Result<(), String> {
         match fact {
-            Fact::RolledBack => self.rolled_back = true,
+            Fact::RolledBack { .. } => self.rolled_back = true,
             Fact::Said { node, life, event: Event::Elected { election, term } } => {
                 let first = *self.led.entry((election.index(), *term)).or_insert((*node, *life));
                 if first != (*node, *life) && !self.rolled_back {

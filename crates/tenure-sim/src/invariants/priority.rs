@@ -21,15 +21,16 @@ impl Invariant for Priority {
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.freed.resize(world.config.elections, None);
         match fact {
-            Fact::RolledBack => self.freed.fill(None),
+            Fact::RolledBack { .. } => self.freed.fill(None),
             Fact::Freed { election, .. } => self.freed[*election] = Some(world.real),
-            Fact::Granted { election, node, at, .. }
+            Fact::Granted { election, node, heir, at, .. }
                 if world.config.capabilities.succession == Succession::Race =>
             {
                 let mine = world.nodes[*node].config.priority;
                 let best = world.store.standing(*election).map(|(_, priority)| priority).max();
                 let courtesy = shortest(nanos(world.nodes[*node].config.ttl)) / 20;
                 if let Some(freed) = self.freed[*election]
+                    && *heir != Some(*node)
                     && best.is_some_and(|best| best > mine)
                     && at - freed < courtesy
                 {

@@ -1,15 +1,19 @@
 //! After a leader's loss a candidate waits for its take-over delay.
 
-use super::{Invariant, shortest};
+use super::{Invariant, longest, shortest};
 use crate::clock::{Real, nanos};
 use crate::fact::{Fact, Freed};
 use crate::world::World;
 
-/// Remembers when leaders were lost, at the earliest.
+/// Remembers when leaders were lost, at the earliest. A candidate that waits after one loss may miss a
+/// leader that came and went meanwhile, or a resignation that its claim crosses on the way; it is not asked
+/// to wait for those too.
 #[derive(Default)]
 pub struct TakeoverDelay {
-    lapsed: Option<Real>,
     lost: Vec<Option<Real>>,
+    freed: Vec<Real>,
+    ended: Vec<bool>,
+    granted: Vec<Real>,
 }
 
 impl Invariant for TakeoverDelay {
@@ -19,19 +23,29 @@ impl Invariant for TakeoverDelay {
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.lost.resize(world.config.elections, None);
+        self.freed.resize(world.config.elections, 0);
+        self.ended.resize(world.config.elections, false);
+        self.granted.resize(world.config.elections, 0);
         match fact {
-            Fact::RolledBack => self.lost.fill(None),
-            Fact::Deleted { election } => self.lost[*election] = None,
-            Fact::Retired { applied, ttl, .. } => self.lapsed = Some(applied + shortest(nanos(*ttl))),
-            Fact::Freed { election, how, .. } => {
-                let lapsed = self.lapsed.filter(|_| *how == Freed::Lapsed);
-                self.lost[*election] = Some(lapsed.unwrap_or(world.real));
+            Fact::RolledBack { .. } => self.lost.fill(None),
+            // An election that begins anew has lost nobody.
+            Fact::Deleted { election } => {
+                self.lost[*election] = None;
+                self.ended[*election] = true;
             }
-            Fact::Granted { election, node, heir, at, .. } => {
+            Fact::Freed { election, pulse: (applied, ttl), how, .. } if !self.ended[*election] => {
+                self.freed[*election] = if *how == Freed::Lapsed { 0 } else { world.real };
+                self.lost[*election] = Some(world.real.min(applied + shortest(nanos(*ttl))));
+            }
+            Fact::Granted { election, node, heir, sent, at, .. } => {
                 let delay = nanos(world.nodes[*node].config.takeover_delay);
+                self.ended[*election] = false;
                 let inherits = *heir == Some(*node);
+                let before = std::mem::replace(&mut self.granted[*election], *at);
                 if let Some(lost) = self.lost[*election].take()
                     && !inherits
+                    && *sent >= self.freed[*election]
+                    && lost > before + longest(delay)
                     && *at < lost + shortest(delay)
                 {
                     return Err(format!("n{node} took e{election} {} ns after its loss", at - lost));

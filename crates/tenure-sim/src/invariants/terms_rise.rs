@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use tenure_core::Term;
 
-use super::Invariant;
+use super::{Invariant, longest};
 use crate::clock::Real;
 use crate::fact::Fact;
 use crate::world::World;
@@ -26,7 +26,7 @@ impl Invariant for TermsRise {
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.highest.resize(world.config.elections, Term::NONE);
         match fact {
-            Fact::RolledBack => self.rolled_back = Some(world.real),
+            Fact::RolledBack { .. } => self.rolled_back = Some(world.real),
             Fact::Granted { election, node, term, .. } => {
                 let fresh = self.granted.insert((*election, *term));
                 let highest = self.highest[*election].max(*term);
@@ -50,7 +50,8 @@ impl Invariant for TermsRise {
 fn remembered(election: usize, term: Term, since: Real, world: &World) -> Result<(), String> {
     for (n, node) in world.nodes.iter().enumerate() {
         let Some(machine) = &node.machine else { continue };
-        let connected = world.real.saturating_sub(node.connected_since.max(since)) > world.config.ttl * 2;
+        let connected =
+            world.real.saturating_sub(node.connected_since.max(since)) > longest(world.config.ttl) * 3;
         let seen = machine.highest(node.keys[election]);
         let stands = matches!(node.role(election), "waiting");
         if connected && stands && !node.paused && term <= seen {
