@@ -1,1 +1,39 @@
 //! Elections in a SQLite file, on one machine.
+//!
+//! Every verb of the contract is one `BEGIN IMMEDIATE` transaction in WAL mode with
+//! `synchronous=FULL`: when an answer is out, it is on the disk. All processes read the same boot
+//! clock, so the age of a lease is exact, and a successor takes over at the instant that the old
+//! lease has lapsed, not a poll later.
+//!
+//! The file may hold the application's own tables too: [`SqliteStore::transaction`] writes to
+//! them only while a lease is held.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `store` | the contract, verb by verb, handed to the owned thread |
+//! | `worker` | that thread |
+//! | `database` | the file: opened, noticed when it is replaced, one transaction per verb |
+//! | `place` | whether a path is a place where SQLite's locks hold |
+//! | `schema` | the tables, and whose file this is |
+//! | `verbs` | what each verb does inside its transaction |
+//! | `fence` | transactions of the application, checked against its lease |
+//! | `news`, `mailbox` | hints to and from other processes |
+//! | `error` | what each SQLite error means for the caller |
+
+mod database;
+mod error;
+mod fence;
+mod mailbox;
+mod moment;
+mod news;
+mod place;
+mod rows;
+mod schema;
+mod store;
+mod verbs;
+mod worker;
+
+pub use fence::TransactionError;
+/// The driver, in the version whose transactions [`SqliteStore::transaction`] hands out.
+pub use rusqlite;
+pub use store::SqliteStore;

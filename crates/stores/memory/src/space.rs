@@ -1,0 +1,107 @@
+//! What the store keeps for one namespace.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, SystemTime};
+
+use tenure_core::{Age, ElectionName, Instant, NodeId, Pulse, Sequence, SessionId, Stamp, Term};
+use tenure_store::{NodeInfo, NodeState};
+
+use crate::history::History;
+use crate::news::Newsroom;
+
+#[derive(Default)]
+pub(crate) struct Space {
+    /// Also those that are over: a late request must find out that its session is lost, and must
+    /// not open it anew.
+    pub sessions: HashMap<SessionId, Session>,
+    /// The newest session of every node that ever registered.
+    pub nodes: BTreeMap<NodeId, SessionId>,
+    /// All that were ever stood for.
+    pub elections: BTreeMap<ElectionName, Election>,
+    pub history: History,
+    pub news: Newsroom,
+    /// Numbers the candidates in the order in which they stood up.
+    pub arrivals: u64,
+}
+
+pub(crate) struct Session {
+    pub info: NodeInfo,
+    pub state: NodeState,
+    pub sequence: Sequence,
+    pub ttl: Duration,
+    /// When the last sign of life arrived, on the boot clock.
+    pub renewed: Instant,
+    /// The same on the wall clock, for people to read.
+    pub renewed_at: SystemTime,
+    /// The highest attempt of a resignation: claims with a lower one were overtaken.
+    pub barrier: u64,
+    /// How often others have left word for this session.
+    pub notices: u64,
+}
+
+impl Session {
+    pub(crate) fn is_live(&self) -> bool {
+        self.state == NodeState::Live
+    }
+
+    pub(crate) fn pulse(&self, session: SessionId, now: Instant) -> Pulse {
+        Pulse {
+            stamp: Stamp { session, sequence: self.sequence },
+            ttl: self.ttl,
+            age: Age::Exact(now.since(self.renewed)),
+        }
+    }
+
+    /// Notes a sign of life. The sequence never falls. The age restarts even for a duplicate: to
+    /// believe in a life for too long delays a take-over, to doubt it too early breaks a lease.
+    pub(crate) fn renew(&mut self, sequence: Sequence, now: Instant) {
+        self.sequence = self.sequence.max(sequence);
+        self.renewed = now;
+        self.renewed_at = SystemTime::now();
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Election {
+    /// The highest term granted.
+    pub granted: Term,
+    /// The highest term reported by a claim, or consumed by an end.
+    pub floor: Term,
+    /// The term under which the election was last ended.
+    pub ended: Term,
+    /// Somebody has stood since the election began, or since it was last ended.
+    pub stood: bool,
+    /// The grant in force. Its session is live: whatever ends a session frees its leases.
+    pub grant: Option<Grant>,
+    /// The lease is free, and kept for this node.
+    pub heir: Option<NodeId>,
+    /// Who led last, to tell a change of leader from a return.
+    pub last_leader: Option<NodeId>,
+    /// Who waits, in the order in which they stood up. All of live sessions.
+    pub waiting: Vec<Waiting>,
+}
+
+impl Election {
+    /// What [`tenure_core::Record::term`] shows.
+    pub(crate) fn term(&self) -> Term {
+        self.granted.max(self.floor)
+    }
+}
+
+pub(crate) struct Grant {
+    pub session: SessionId,
+    pub node: NodeId,
+    pub term: Term,
+    /// The highest attempt that was answered with this grant. A resignation with a lower one was
+    /// sent before that answer, so it is not about this grant.
+    pub attempt: u64,
+}
+
+pub(crate) struct Waiting {
+    pub session: SessionId,
+    pub node: NodeId,
+    pub priority: i32,
+    /// The highest attempt of its claims, as in [`Grant::attempt`].
+    pub attempt: u64,
+    pub arrival: u64,
+}

@@ -1,0 +1,79 @@
+//! One verb, applied as a whole, at one instant.
+
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use serde_json::Value;
+use tenure_core::{ElectionName, Holder, Instant, NodeId, Record, SessionId, Term};
+use tenure_store::{EventKind, EventRecord, Retention, StoreError};
+
+use crate::space::{Session, Space};
+
+pub(crate) struct Transaction<'a> {
+    pub space: &'a mut Space,
+    pub last_event: &'a mut u64,
+    /// The newest event of earlier transactions.
+    pub settled: u64,
+    pub retention: Retention,
+    pub now: Instant,
+    /// The elections that this transaction has told the history about: what the news is.
+    pub changed: BTreeSet<ElectionName>,
+}
+
+impl Transaction<'_> {
+    /// The session, if it is neither over nor unknown.
+    pub(crate) fn live(&mut self, session: SessionId) -> Result<&mut Session, StoreError> {
+        self.space.sessions.get_mut(&session).filter(|found| found.is_live()).ok_or(StoreError::SessionLost)
+    }
+
+    /// The election as its readers see it.
+    pub(crate) fn record(&self, election: &ElectionName) -> Record {
+        let Some(election) = self.space.elections.get(election) else { return Record::default() };
+        let holder = election.grant.as_ref().and_then(|grant| {
+            let session = self.space.sessions.get(&grant.session)?;
+            let pulse = session.pulse(grant.session, self.now);
+            Some(Holder { node: grant.node.clone(), term: grant.term, pulse })
+        });
+        Record { term: election.term(), holder, heir: election.heir.clone(), ended: election.ended }
+    }
+
+    /// Records what happened to an election.
+    pub(crate) fn tell(
+        &mut self,
+        kind: EventKind,
+        election: &ElectionName,
+        node: Option<&NodeId>,
+        term: Term,
+        data: &Value,
+    ) {
+        self.append(kind, Some(election), node, term, data);
+        self.changed.insert(election.clone());
+    }
+
+    /// Records what happened to a node.
+    pub(crate) fn tell_of_node(&mut self, kind: EventKind, node: &NodeId, data: &Value) {
+        self.append(kind, None, Some(node), Term::NONE, data);
+    }
+
+    fn append(
+        &mut self,
+        kind: EventKind,
+        election: Option<&ElectionName>,
+        node: Option<&NodeId>,
+        term: Term,
+        data: &Value,
+    ) {
+        *self.last_event += 1;
+        let event = EventRecord {
+            id: *self.last_event,
+            sequence: 0, // given by the log
+            time: SystemTime::now(),
+            kind,
+            election: election.cloned(),
+            node: node.cloned(),
+            term,
+            data: data.to_string(),
+        };
+        self.space.history.append(event, self.retention, self.settled);
+    }
+}

@@ -1,0 +1,259 @@
+//! The file: opened, noticed when it is replaced, and one transaction per verb.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use tenure_core::StoreIdentity;
+use tenure_store::{Options, Reply, StoreError, Told, clock};
+
+use crate::error::{Phase, Stop, classify, code};
+use crate::moment::Moment;
+use crate::news;
+use crate::place::{self, FileId};
+use crate::schema;
+use crate::verbs::Scope;
+
+/// More than there are statements, so that each is prepared once.
+const STATEMENTS: usize = 64;
+
+/// How long a first connection waits while others set the file up.
+const SETTING_UP: Duration = Duration::from_secs(5);
+
+/// Waits for a lock for about a second, looking often: SQLite's own handler sleeps for up to a
+/// tenth of a second between looks, which would show in every hand-over.
+fn wait(looked: i32) -> bool {
+    let pause = if looked < 50 { Duration::from_micros(200) } else { Duration::from_millis(2) };
+    std::thread::sleep(pause);
+    looked < 550
+}
+
+/// One connection to the file, reopened when it must be.
+pub(crate) struct Database {
+    path: PathBuf,
+    options: Options,
+    opened: Option<Opened>,
+}
+
+/// A connection, and which file it leads to.
+pub(crate) struct Opened {
+    pub connection: Connection,
+    file: FileId,
+}
+
+impl Database {
+    /// Names the file; nothing is opened yet.
+    pub(crate) fn new(path: PathBuf, options: Options) -> Self {
+        Self { path, options, opened: None }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        self.options.namespace.as_str()
+    }
+
+    /// Opens the file for the first time, and creates it if need be.
+    pub(crate) fn connect(&mut self) -> Result<(), StoreError> {
+        self.path = place::settle(&self.path)?;
+        let until = clock::now() + SETTING_UP;
+        loop {
+            match open(&self.path, true) {
+                // Turning on the write-ahead log does not wait for locks: it fails at once when
+                // another process is at it too.
+                Err(Stop::Sql(error)) if is_busy(&error) && clock::now() < until => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(stop) => return Err(self.explain(stop, Phase::Connect)),
+                Ok(opened) => {
+                    self.opened = Some(opened);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Lets the connection go; the next request opens another.
+    pub(crate) fn disconnect(&mut self) {
+        self.opened = None;
+    }
+
+    /// The connection to the file that the path names now. A file that is gone is never created
+    /// again: an empty one would have forgotten every term.
+    pub(crate) fn current(&mut self) -> Result<&mut Opened, StoreError> {
+        let now = self.file()?;
+        if self.opened.as_ref().is_none_or(|opened| opened.file != now) {
+            self.opened = None;
+            let opened = open(&self.path, false).map_err(|stop| self.explain(stop, Phase::Work))?;
+            return Ok(self.opened.insert(opened));
+        }
+        // Checked just above; `ok_or_else` keeps the borrow checker content without a panic.
+        self.opened.as_mut().ok_or_else(|| StoreError::unavailable("the database is not open"))
+    }
+
+    fn file(&self) -> Result<FileId, StoreError> {
+        place::file_id(&self.path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => StoreError::unavailable(format!(
+                "the database file `{}` is gone; put it back, or stop all nodes before starting a new one",
+                self.path.display()
+            )),
+            _ => StoreError::unavailable(format!(
+                "the database file `{}` cannot be seen: {error}",
+                self.path.display()
+            )),
+        })
+    }
+
+    /// Runs a verb that may write, as one transaction with one commit.
+    pub(crate) fn write<T>(&mut self, verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>) -> Reply<T> {
+        self.run(TransactionBehavior::Immediate, verb)
+    }
+
+    /// Runs a verb that only reads, on one snapshot.
+    pub(crate) fn read<T>(&mut self, verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>) -> Reply<T> {
+        self.run(TransactionBehavior::Deferred, verb)
+    }
+
+    fn run<T>(
+        &mut self,
+        behavior: TransactionBehavior,
+        verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>,
+    ) -> Reply<T> {
+        let options = self.options.clone();
+        let opened = self.current()?;
+        let file = opened.file;
+        let (phase, outcome) = transact(opened, behavior, &options, verb);
+        let (store, value, transition) = outcome.map_err(|stop| self.fail(stop, phase))?;
+        if transition {
+            news::signal(&self.path);
+        }
+        // An answer counts only if it came from the file that everybody else sees.
+        if self.file().ok() != Some(file) {
+            return Err(StoreError::indeterminate(format!(
+                "the database file `{}` was replaced under this request",
+                self.path.display()
+            )));
+        }
+        Ok(Told { store, value })
+    }
+
+    /// What is now true after a failure.
+    ///
+    /// A lock that was held by others says nothing against our connection. After any other error
+    /// it is let go: a commit may be half done, a rollback may have failed, and what SQLite opened
+    /// while the disk was read-only stays so for the life of the connection.
+    pub(crate) fn fail(&mut self, stop: Stop, phase: Phase) -> StoreError {
+        let suspect = matches!(&stop, Stop::Sql(error) if !is_busy(error));
+        let stuck = self.opened.as_ref().is_some_and(|opened| !opened.connection.is_autocommit());
+        if suspect || stuck || phase == Phase::Commit {
+            self.disconnect();
+        }
+        self.explain(stop, phase)
+    }
+
+    fn explain(&self, stop: Stop, phase: Phase) -> StoreError {
+        match stop {
+            Stop::Sql(error) => classify(&self.path, phase, error),
+            Stop::Told(error) => error,
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(code(error), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+type Answer<T> = (StoreIdentity, T, bool);
+
+/// The transaction itself; beside its outcome, how far it came.
+fn transact<T>(
+    opened: &mut Opened,
+    behavior: TransactionBehavior,
+    options: &Options,
+    verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>,
+) -> (Phase, Result<Answer<T>, Stop>) {
+    let work = || {
+        // A reader's clock is read before its snapshot is taken, so that no age is overstated.
+        let before = Moment::now();
+        let transaction = opened.connection.transaction_with_behavior(behavior)?;
+        let store = identity(&transaction, opened.file)?;
+        let moment = match behavior {
+            TransactionBehavior::Deferred => before,
+            _ => Moment::now(),
+        };
+        let scope = Scope::new(&transaction, options, moment);
+        let value = verb(&scope)?;
+        let transition = scope.transition();
+        Ok((transaction, (store, value, transition)))
+    };
+    match work() {
+        Err(stop) => (Phase::Work, Err(stop)),
+        Ok((transaction, answer)) => {
+            (Phase::Commit, transaction.commit().map_err(Stop::Sql).map(|()| answer))
+        }
+    }
+}
+
+/// Which store this is: the history that the file tells, and the file that tells it.
+fn identity(connection: &Connection, file: FileId) -> Result<StoreIdentity, rusqlite::Error> {
+    let name: String =
+        connection.prepare_cached("SELECT store FROM tenure_meta")?.query_row([], |row| row.get(0))?;
+    let parts = [name.as_bytes(), &file.device.to_be_bytes(), &file.inode.to_be_bytes()];
+    // FNV-1a: the name is random already, this only has to keep different files apart.
+    let hash = parts
+        .iter()
+        .flat_map(|part| part.iter())
+        .fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
+            (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+        });
+    Ok(StoreIdentity(hash))
+}
+
+fn open(path: &Path, create: bool) -> Result<Opened, Stop> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if create {
+        flags |= OpenFlags::SQLITE_OPEN_CREATE;
+    }
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    let file = named(path)?;
+    connection.busy_handler(Some(wait))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // SQLite falls back to reading when it may not write, and would say so only at the first
+    // renewal.
+    if connection.is_readonly("main")? {
+        return Err(Stop::Sql(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY),
+            None,
+        )));
+    }
+    let found = schema::examine(&connection)?;
+    durable(&connection)?;
+    if !found.is_current() {
+        schema::migrate(&mut connection)?;
+    }
+    if named(path)? != file {
+        return Err(StoreError::unavailable("the database file was replaced while it was opened").into());
+    }
+    Ok(Opened { connection, file })
+}
+
+fn named(path: &Path) -> Result<FileId, Stop> {
+    place::file_id(path)
+        .map_err(|error| StoreError::unavailable(format!("the database file is gone: {error}")).into())
+}
+
+/// What makes a commit durable. Looked at first: the journal's mode is written into the file.
+fn durable(connection: &Connection) -> Result<(), Stop> {
+    let mode = |sql| connection.query_row(sql, [], |row| row.get::<_, String>(0));
+    if mode("PRAGMA journal_mode")? != "wal" && mode("PRAGMA journal_mode = WAL")? != "wal" {
+        return Err(StoreError::misconfigured(
+            "the database cannot keep a write-ahead log here; use a local disk with shared memory",
+        )
+        .into());
+    }
+    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")?;
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! Hints on their way to one listener: few, without repetition, and never lost silently.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+use tenure_core::ElectionName;
+use tenure_store::{Hint, Hints};
+
+/// How many elections one listener may be behind before it is told to look at all of them.
+const CAPACITY: usize = 256;
+
+#[derive(Default)]
+struct Waiting {
+    elections: VecDeque<ElectionName>,
+    all: bool,
+    closed: bool,
+    waker: Option<Waker>,
+}
+
+#[derive(Default)]
+struct Mailbox(Mutex<Waiting>);
+
+/// A poisoned lock is taken all the same: whatever the panic left, the next hint mends it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Mailbox {
+    fn change(&self, change: impl FnOnce(&mut Waiting)) {
+        let waker = {
+            let mut waiting = lock(&self.0);
+            change(&mut waiting);
+            waiting.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn post(&self, hint: &Hint) {
+        self.change(|waiting| match hint {
+            Hint::Election(election) if waiting.elections.len() < CAPACITY => {
+                if !waiting.all && !waiting.elections.contains(election) {
+                    waiting.elections.push_back(election.clone());
+                }
+            }
+            // Everything includes what was waiting.
+            Hint::Election(_) | Hint::All => {
+                waiting.all = true;
+                waiting.elections.clear();
+            }
+        });
+    }
+}
+
+struct Inbox(Arc<Mailbox>);
+
+impl Stream for Inbox {
+    type Item = Hint;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Hint>> {
+        let mut waiting = lock(&self.0.0);
+        if std::mem::take(&mut waiting.all) {
+            return Poll::Ready(Some(Hint::All));
+        }
+        if let Some(election) = waiting.elections.pop_front() {
+            return Poll::Ready(Some(Hint::Election(election)));
+        }
+        if waiting.closed {
+            return Poll::Ready(None);
+        }
+        waiting.waker = Some(context.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Everybody who listens.
+#[derive(Default)]
+pub(crate) struct Listeners(Mutex<Vec<Weak<Mailbox>>>);
+
+impl Listeners {
+    pub(crate) fn subscribe(&self) -> Hints {
+        let mailbox = Arc::new(Mailbox::default());
+        lock(&self.0).push(Arc::downgrade(&mailbox));
+        Box::pin(Inbox(mailbox))
+    }
+
+    pub(crate) fn post(&self, hint: &Hint) {
+        self.each(|mailbox| mailbox.post(hint));
+    }
+
+    /// Nothing more will come.
+    pub(crate) fn close(&self) {
+        self.each(|mailbox| mailbox.change(|waiting| waiting.closed = true));
+    }
+
+    fn each(&self, tell: impl Fn(&Mailbox)) {
+        lock(&self.0).retain(|listener| listener.upgrade().map(|mailbox| tell(&mailbox)).is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, StreamExt};
+
+    use super::*;
+
+    fn drain(hints: &mut Hints) -> Vec<Hint> {
+        std::iter::from_fn(|| hints.next().now_or_never().flatten()).collect()
+    }
+
+    fn about(number: usize) -> Hint {
+        Hint::Election(ElectionName::new(format!("e{number}")).unwrap())
+    }
+
+    #[test]
+    fn a_hint_is_not_repeated_while_it_waits() {
+        let listeners = Listeners::default();
+        let mut hints = listeners.subscribe();
+        for hint in [about(1), about(2), about(1)] {
+            listeners.post(&hint);
+        }
+        assert_eq!(drain(&mut hints), [about(1), about(2)]);
+        listeners.post(&about(1));
+        assert_eq!(drain(&mut hints), [about(1)]);
+    }
+
+    #[test]
+    fn a_listener_that_falls_behind_is_told_to_look_at_everything() {
+        let listeners = Listeners::default();
+        let mut hints = listeners.subscribe();
+        (0..=CAPACITY).for_each(|number| listeners.post(&about(number)));
+        listeners.post(&about(7));
+        assert_eq!(drain(&mut hints), [Hint::All]);
+        listeners.post(&about(8));
+        assert_eq!(drain(&mut hints), [about(8)]);
+    }
+
+    #[test]
+    fn listeners_that_are_gone_are_forgotten_and_the_others_hear_the_end() {
+        let listeners = Listeners::default();
+        let (gone, mut stays) = (listeners.subscribe(), listeners.subscribe());
+        drop(gone);
+        listeners.post(&Hint::All);
+        assert_eq!(lock(&listeners.0).len(), 1);
+        listeners.close();
+        assert_eq!(drain(&mut stays), [Hint::All]);
+        assert_eq!(stays.next().now_or_never(), Some(None));
+    }
+}

@@ -1,0 +1,215 @@
+//! The contract, verb by verb, handed to the owned thread.
+
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Transaction;
+use tenure_core::{ElectionName, Opening, Record, Renewal, Sequence, SessionId, Standing};
+use tenure_store::{
+    Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Hints, Lease, News,
+    NodeRecord, Open, Options, Pending, Reply, Resign, Store, StoreError, StoreUrl, Succession, UrlError,
+};
+
+use crate::database::Database;
+use crate::error::Stop;
+use crate::fence::{Ended, Fence, TransactionError};
+use crate::news;
+use crate::verbs::{self, Scope};
+use crate::worker::Worker;
+
+/// Sessions and leases in a SQLite file.
+///
+/// Any number of processes of one machine may use the file at once. Dropping the store ends its
+/// threads; a future that is dropped leaves its request in an unknown state, and the store usable.
+pub struct SqliteStore {
+    protocol: Worker<Database>,
+    fence: Worker<Fence>,
+    /// `None` where the system cannot watch files.
+    news: Option<news::News>,
+    path: PathBuf,
+}
+
+impl SqliteStore {
+    /// Connects to `sqlite:PATH`, and creates the file if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Misconfigured`] if the URL or the file cannot be used, with what to do; then
+    /// the file is unchanged. [`StoreError::Unavailable`] if it is locked, or the disk is full.
+    pub async fn connect(url: &StoreUrl) -> Result<Self, StoreError> {
+        let path = path(url).map_err(StoreError::misconfigured)?;
+        Self::open(path, url.options.clone()).await
+    }
+
+    /// Connects to the file at `path`, and creates it if there is none.
+    ///
+    /// # Errors
+    /// As for [`SqliteStore::connect`].
+    pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
+        let database = Database::new(path.as_ref().to_owned(), options.clone());
+        let protocol = Worker::start("tenure-sqlite", database)?;
+        let (path, news) = protocol
+            .ask(|database, _| {
+                database.connect()?;
+                let path = database.path().to_owned();
+                let news = news::News::start(&path, database.namespace());
+                Ok::<_, StoreError>((path, news))
+            })
+            .await??;
+        let news = news
+            .inspect_err(|error| {
+                let database = path.display();
+                tracing::warn!(%database, %error, "changes cannot be watched; candidates have to look");
+            })
+            .ok();
+        let fence = Worker::start("tenure-fence", Fence::new(Database::new(path.clone(), options)))?;
+        Ok(Self { protocol, fence, news, path })
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes to the application's own tables in this file, if and only if the lease is held.
+    ///
+    /// `work` runs in one `BEGIN IMMEDIATE` transaction, on a connection and a thread of its own.
+    /// The lease is checked in that transaction before the work and before the commit, and
+    /// `still` (the leader's own clock) with it. So what is committed was written by the leader
+    /// of that term, and no successor can have been granted a term before the commit.
+    ///
+    /// While `work` runs, nobody else can write to the file, and no session can be renewed: keep it
+    /// far below the renewal interval. It cannot end the transaction (savepoints are fine), nor
+    /// change Tenure's tables. If it panics, the transaction is rolled back, and the panic goes
+    /// on in the caller.
+    ///
+    /// # Errors
+    /// [`TransactionError`]; all but its `Store` variant mean that nothing was written.
+    ///
+    /// # Cancel safety
+    /// Dropped before `work` has ended: nothing is written. Dropped later: unknown.
+    pub async fn transaction<T, E>(
+        &self,
+        lease: Lease,
+        still: impl Fn() -> bool + Send + 'static,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, TransactionError<E>>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let outcome = self
+            .fence
+            .ask(move |fence, is_awaited| fence.run(&lease, &|| is_awaited() && still(), work))
+            .await?;
+        outcome.map_err(|ended| match ended {
+            Ended::Error(error) => error,
+            Ended::Panic(panic) => resume_unwind(panic),
+        })
+    }
+
+    fn write<T: Send + 'static>(
+        &self,
+        verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop> + Send + 'static,
+    ) -> Pending<'_, Reply<T>> {
+        Box::pin(async move { self.protocol.ask(|database, _| database.write(verb)).await? })
+    }
+
+    fn look<T: Send + 'static>(
+        &self,
+        verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop> + Send + 'static,
+    ) -> Pending<'_, Reply<T>> {
+        Box::pin(async move { self.protocol.ask(|database, _| database.read(verb)).await? })
+    }
+}
+
+/// The path in a store URL.
+fn path(url: &StoreUrl) -> Result<&str, UrlError> {
+    let wrong = |problem: &str| {
+        Err(UrlError::Rest { scheme: "sqlite", problem: problem.to_owned(), example: "sqlite:./tenure.db" })
+    };
+    url.only(&[])?;
+    match url.rest.as_str() {
+        "" => wrong("the path of the file is missing"),
+        ":memory:" => wrong("a database in memory is seen by nobody else (the store `memory:` is for tests)"),
+        rest if rest.starts_with("//") && !rest.starts_with("///") => {
+            wrong("`//` would name a host, and the file is on this machine")
+        }
+        rest => Ok(rest),
+    }
+}
+
+impl Store for SqliteStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            succession: Succession::Race,
+            expiry: ExpiryJudge::Candidate,
+            news: if self.news.is_some() { News::Push } else { News::Poll },
+        }
+    }
+
+    fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
+        self.write(move |scope| verbs::open(scope, &request))
+    }
+
+    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+        Box::pin(async move {
+            let renew = move |database: &mut Database, _: &dyn Fn() -> bool| {
+                if attempt > 1 {
+                    database.disconnect();
+                }
+                database.write(|scope| verbs::renew(scope, session, sequence))
+            };
+            self.protocol.ask(renew).await?
+        })
+    }
+
+    fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>> {
+        self.write(move |scope| verbs::claim(scope, &request))
+    }
+
+    fn resign(&self, request: Resign) -> Pending<'_, Reply<()>> {
+        self.write(move |scope| verbs::resign(scope, &request))
+    }
+
+    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
+        self.write(move |scope| verbs::close(scope, session))
+    }
+
+    fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
+        self.look(move |scope| verbs::read(scope, &election))
+    }
+
+    fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>> {
+        self.write(move |scope| verbs::delete(scope, &election, force))
+    }
+
+    fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {
+        self.look(move |scope| verbs::candidates(scope, &election))
+    }
+
+    fn elections(&self) -> Pending<'_, Reply<Vec<(ElectionName, Record)>>> {
+        self.look(verbs::elections)
+    }
+
+    fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>> {
+        self.look(verbs::nodes)
+    }
+
+    fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
+        self.look(move |scope| verbs::events(scope, &query))
+    }
+
+    fn news(&self) -> Hints {
+        match &self.news {
+            Some(news) => news.subscribe(),
+            // Ends at once: whoever listens has to look.
+            None => Box::pin(futures_util::stream::empty()),
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,180 @@
+//! An election's row: read, changed in memory, and written back if it changed.
+
+use rusqlite::{Row, params};
+use serde_json::Value;
+use tenure_core::{ElectionName, Holder, NodeId, Record, SessionId, Term};
+use tenure_store::{EventKind, StoreError};
+
+use super::{Scope, history};
+use crate::error::Stop;
+use crate::moment::Moment;
+use crate::rows::{count, name, optional_name, optional_session, pulse};
+
+/// An election, with the pulse of the session that holds it.
+const SELECT: &str = "
+    SELECT e.election, e.term, e.floor, e.session, e.attempt, e.leader, e.heir, e.ended, e.stood,
+           e.events, e.acquired_at, s.node, s.sequence, s.ttl_ms, s.renewed_boot_ns, s.clock
+    FROM tenure_elections e LEFT JOIN tenure_sessions s ON s.id = e.session AND s.state = 'live'
+    WHERE e.namespace = ?1";
+
+/// The columns that the verbs change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Columns {
+    pub term: i64,
+    pub floor: i64,
+    pub session: Option<SessionId>,
+    pub attempt: i64,
+    pub leader: Option<NodeId>,
+    pub heir: Option<NodeId>,
+    pub ended: i64,
+    pub stood: bool,
+    pub events: i64,
+    pub acquired_at: Option<String>,
+}
+
+/// An election under a verb.
+pub(super) struct Contest<'a> {
+    scope: &'a Scope<'a>,
+    pub name: &'a ElectionName,
+    /// As found; `None` if nobody ever stood.
+    found: Option<Columns>,
+    /// The last event of the transition before this one.
+    settled: i64,
+    pub row: Columns,
+    /// Who holds the lease; nobody if its session is over.
+    pub holder: Option<Holder>,
+}
+
+impl<'a> Contest<'a> {
+    pub(super) fn load(scope: &'a Scope<'a>, name: &'a ElectionName) -> Result<Self, Stop> {
+        let found = scope.one(
+            &format!("{SELECT} AND e.election = ?2"),
+            params![scope.namespace, name.as_str()],
+            |row| columns(row, &scope.moment),
+        )?;
+        let (found, holder) = found.map_or((None, None), |(row, holder)| (Some(row), holder));
+        let row = found.clone().unwrap_or_default();
+        Ok(Self { scope, name, found, settled: row.events, row, holder })
+    }
+
+    /// Reads the row again after its holder was retired in this transaction.
+    pub(super) fn reload(self) -> Result<Self, Stop> {
+        Ok(Self { settled: self.settled, ..Self::load(self.scope, self.name)? })
+    }
+
+    pub(super) fn record(&self) -> Record {
+        record(&self.row, self.holder.clone())
+    }
+
+    /// The highest term granted or heard of.
+    pub(super) fn term(&self) -> i64 {
+        self.row.term.max(self.row.floor)
+    }
+
+    /// The number after that.
+    pub(super) fn next_term(&self) -> Result<i64, Stop> {
+        self.term().checked_add(1).ok_or_else(|| {
+            StoreError::misconfigured("the election has used up all terms that SQLite can count; rename it")
+                .into()
+        })
+    }
+
+    /// Records what happened, under `term`.
+    pub(super) fn tell(
+        &mut self,
+        kind: EventKind,
+        node: Option<&NodeId>,
+        term: i64,
+        data: &Value,
+    ) -> Result<(), Stop> {
+        self.row.events += 1;
+        history::tell(self.scope, self.name.as_str(), self.row.events, kind, node, term, data)
+    }
+
+    /// Writes the row if the verb changed it.
+    pub(super) fn save(&self) -> Result<(), Stop> {
+        if self.found.as_ref() == Some(&self.row) {
+            return Ok(());
+        }
+        // Not an upsert: a trigger takes every INSERT of an election that exists for an attempt
+        // to replace it.
+        let sql = match self.found {
+            None => {
+                "INSERT INTO tenure_elections (namespace, election, term, floor, session, attempt, leader,
+                                               heir, ended, stood, events, acquired_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+            }
+            Some(_) => {
+                "UPDATE tenure_elections SET term = ?3, floor = ?4, session = ?5, attempt = ?6, leader = ?7,
+                        heir = ?8, ended = ?9, stood = ?10, events = ?11, acquired_at = ?12
+                 WHERE namespace = ?1 AND election = ?2"
+            }
+        };
+        let row = &self.row;
+        self.scope.execute(
+            sql,
+            params![
+                self.scope.namespace,
+                self.name.as_str(),
+                row.term,
+                row.floor,
+                row.session.map(|session| session.to_string()),
+                row.attempt,
+                row.leader.as_ref().map(NodeId::as_str),
+                row.heir.as_ref().map(NodeId::as_str),
+                row.ended,
+                row.stood,
+                row.events,
+                row.acquired_at,
+            ],
+        )?;
+        if row.events > self.settled {
+            history::trim(self.scope, self.name.as_str(), row.events, self.settled)?;
+        }
+        Ok(())
+    }
+}
+
+/// All elections that were ever stood for.
+pub(super) fn all(scope: &Scope<'_>) -> Result<Vec<(ElectionName, Record)>, Stop> {
+    let found = scope.all(
+        &format!("{SELECT} AND e.events > 0 ORDER BY e.election"),
+        params![scope.namespace],
+        |row| {
+            let (found, holder) = columns(row, &scope.moment)?;
+            Ok((name(row, "election")?, record(&found, holder)))
+        },
+    );
+    Ok(found?)
+}
+
+fn record(row: &Columns, holder: Option<Holder>) -> Record {
+    Record { term: term(row.term.max(row.floor)), holder, heir: row.heir.clone(), ended: term(row.ended) }
+}
+
+fn columns(row: &Row<'_>, now: &Moment) -> rusqlite::Result<(Columns, Option<Holder>)> {
+    let found = Columns {
+        term: row.get("term")?,
+        floor: row.get("floor")?,
+        session: optional_session(row, "session")?,
+        attempt: row.get("attempt")?,
+        leader: optional_name(row, "leader")?,
+        heir: optional_name(row, "heir")?,
+        ended: row.get("ended")?,
+        stood: row.get("stood")?,
+        events: row.get("events")?,
+        acquired_at: row.get("acquired_at")?,
+    };
+    let holder = match (found.session, optional_name(row, "node")?) {
+        (Some(session), Some(node)) => {
+            Some(Holder { node, term: Term::new(count(row, "term")?), pulse: pulse(row, session, now)? })
+        }
+        _ => None,
+    };
+    Ok((found, holder))
+}
+
+/// A term as others see it.
+pub(super) fn term(number: i64) -> Term {
+    Term::new(u64::try_from(number).unwrap_or(0))
+}

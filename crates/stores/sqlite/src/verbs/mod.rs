@@ -1,0 +1,18 @@
+//! What each verb does inside its transaction.
+
+mod claim;
+mod contest;
+mod deletion;
+mod history;
+mod reading;
+mod resignation;
+mod scope;
+mod sessions;
+
+pub(crate) use claim::claim;
+pub(crate) use deletion::delete;
+pub(crate) use history::events;
+pub(crate) use reading::{candidates, elections, nodes, read};
+pub(crate) use resignation::resign;
+pub(crate) use scope::Scope;
+pub(crate) use sessions::{close, open, renew};

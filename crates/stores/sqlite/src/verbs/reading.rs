@@ -1,0 +1,56 @@
+//! Reading: what the store has, on one snapshot.
+
+use rusqlite::{Row, params};
+use tenure_core::{ElectionName, Record};
+use tenure_store::{Candidate, NodeInfo, NodeRecord, NodeState};
+
+use super::Scope;
+use super::contest::{self, Contest};
+use crate::error::Stop;
+use crate::moment;
+use crate::rows::{name, session};
+
+pub(crate) fn read(scope: &Scope<'_>, election: &ElectionName) -> Result<Record, Stop> {
+    Ok(Contest::load(scope, election)?.record())
+}
+
+pub(crate) fn elections(scope: &Scope<'_>) -> Result<Vec<(ElectionName, Record)>, Stop> {
+    contest::all(scope)
+}
+
+/// Higher priority first; among equals, whoever has stood longest.
+pub(crate) fn candidates(scope: &Scope<'_>, election: &ElectionName) -> Result<Vec<Candidate>, Stop> {
+    let found = scope.all(
+        "SELECT s.node, c.priority
+         FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
+         WHERE c.namespace = ?1 AND c.election = ?2 ORDER BY c.priority DESC, c.arrival",
+        params![scope.namespace, election.as_str()],
+        |row| Ok(Candidate { node: name(row, "node")?, priority: row.get("priority")? }),
+    );
+    Ok(found?)
+}
+
+pub(crate) fn nodes(scope: &Scope<'_>) -> Result<Vec<NodeRecord>, Stop> {
+    let sql = "SELECT * FROM tenure_sessions WHERE namespace = ?1 ORDER BY node";
+    Ok(scope.all(sql, [scope.namespace], node)?)
+}
+
+fn node(row: &Row<'_>) -> rusqlite::Result<NodeRecord> {
+    let state: String = row.get("state")?;
+    Ok(NodeRecord {
+        info: NodeInfo {
+            id: name(row, "node")?,
+            hostname: row.get("hostname")?,
+            address: row.get("address")?,
+            pid: row.get("pid")?,
+        },
+        session: session(row, "id")?,
+        // The table admits no fourth state.
+        state: match state.as_str() {
+            "live" => NodeState::Live,
+            "left" => NodeState::Left,
+            _ => NodeState::Expired,
+        },
+        renewed_at: moment::from_text(&row.get::<_, String>("renewed_at")?),
+    })
+}

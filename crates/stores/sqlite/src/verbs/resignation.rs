@@ -1,0 +1,63 @@
+//! Resignation: a lease, a place among the candidates, or an unanswered claim is given up.
+
+use rusqlite::params;
+use serde_json::json;
+use tenure_core::NodeId;
+use tenure_store::{EventKind, Resign};
+
+use super::Scope;
+use super::contest::{Contest, term};
+use super::sessions::find;
+use crate::error::Stop;
+use crate::rows::whole;
+
+/// Under a session that is over there is nothing left to give up, so that is no error.
+pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
+    let Some(candidate) = find(scope, resign.session)? else { return Ok(()) };
+    let (election, session) = (resign.election.as_str(), resign.session.to_string());
+    let attempt = whole(resign.attempt)?;
+    scope.execute(
+        "UPDATE tenure_sessions SET attempt = ?2 WHERE id = ?1 AND attempt < ?2",
+        params![session, attempt],
+    )?;
+    scope.execute(
+        "DELETE FROM tenure_candidates
+         WHERE namespace = ?1 AND election = ?2 AND session = ?3 AND attempt <= ?4",
+        params![scope.namespace, election, session, attempt],
+    )?;
+    let mut contest = Contest::load(scope, &resign.election)?;
+    if contest.row.heir.as_ref() == Some(&candidate.node) {
+        contest.row.heir = None;
+        contest.save()?;
+    }
+    // A resignation that arrives late must not undo a claim that was sent after it: its node may
+    // have been told since that it leads.
+    let is_ours = contest.row.session == Some(resign.session) && contest.row.attempt <= attempt;
+    if !is_ours || resign.term.is_some_and(|only| only != term(contest.row.term)) {
+        return Ok(());
+    }
+    contest.row.session = None;
+    contest.row.heir = match &resign.to {
+        Some(to) if stands(scope, election, to)? => Some(to.clone()),
+        // A lease kept for somebody who does not stand would wait for nobody.
+        _ => None,
+    };
+    let freed = contest.row.term;
+    let mut data = json!({});
+    if let Some(heir) = &contest.row.heir {
+        data = json!({"to": heir.as_str()});
+        contest.tell(EventKind::TransferRequested, Some(&candidate.node), freed, &data)?;
+    }
+    contest.tell(EventKind::LeaderResigned, Some(&candidate.node), freed, &data)?;
+    contest.save()
+}
+
+fn stands(scope: &Scope<'_>, election: &str, node: &NodeId) -> Result<bool, Stop> {
+    let found = scope.one(
+        "SELECT 1 FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
+         WHERE c.namespace = ?1 AND c.election = ?2 AND s.node = ?3 LIMIT 1",
+        params![scope.namespace, election, node.as_str()],
+        |_| Ok(()),
+    )?;
+    Ok(found.is_some())
+}

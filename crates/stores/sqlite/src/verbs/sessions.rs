@@ -1,0 +1,208 @@
+//! Sessions: opened, renewed, closed, superseded, retired.
+
+use rusqlite::params;
+use serde_json::json;
+use tenure_core::{NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
+use tenure_store::{EventKind, Open, StoreError};
+
+use super::{Scope, history};
+use crate::error::Stop;
+use crate::rows::{count, name, pulse, session as session_column, whole};
+
+/// How many nodes that are no more are still shown. Node ids are often random, so they would
+/// pile up.
+const PAST_NODES: i64 = 1_000;
+
+/// What the verbs need to know of a live session.
+pub(super) struct Live {
+    pub node: NodeId,
+    /// Claims with a lower attempt were overtaken by a resignation.
+    pub barrier: u64,
+    notices: u64,
+    pulse: Pulse,
+}
+
+/// The session, if it is neither over nor unknown.
+pub(super) fn find(scope: &Scope<'_>, session: SessionId) -> Result<Option<Live>, Stop> {
+    let found = scope.one(
+        "SELECT * FROM tenure_sessions WHERE id = ?1 AND namespace = ?2 AND state = 'live'",
+        params![session.to_string(), scope.namespace],
+        |row| {
+            Ok(Live {
+                node: name(row, "node")?,
+                barrier: count(row, "attempt")?,
+                notices: count(row, "notices")?,
+                pulse: pulse(row, session, &scope.moment)?,
+            })
+        },
+    );
+    Ok(found?)
+}
+
+/// The session, or word that it is lost.
+pub(super) fn live(scope: &Scope<'_>, session: SessionId) -> Result<Live, Stop> {
+    find(scope, session)?.ok_or(Stop::Told(StoreError::SessionLost))
+}
+
+pub(crate) fn open(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
+    let known = scope.one(
+        "SELECT 1 FROM tenure_sessions WHERE id = ?1",
+        [request.session.to_string()],
+        |_| Ok(()),
+    )?;
+    if known.is_some() {
+        let ttl = live(scope, request.session)?.pulse.ttl;
+        renew(scope, request.session, request.sequence)?;
+        return Ok(Opening::Opened { ttl });
+    }
+    // Looked for before anything is ended: an occupied node id changes nothing.
+    if let Some(occupant) = occupant(scope, &request.node.id)? {
+        let stamp = occupant.stamp;
+        if request.supersedes != Some(stamp.session) {
+            if request.over != Some(stamp) {
+                return Ok(Opening::Occupied { pulse: occupant });
+            }
+            end(scope, stamp.session, &request.node.id, Ending::Lapsed)?;
+        }
+    }
+    if let Some(earlier) = request.supersedes
+        && let Some(live) = find(scope, earlier)?
+    {
+        end(scope, earlier, &live.node, Ending::Superseded)?;
+    }
+    forget(scope, &request.node.id)?;
+    register(scope, request)
+}
+
+/// The live session of a node id; the table admits only one.
+fn occupant(scope: &Scope<'_>, node: &NodeId) -> Result<Option<Pulse>, Stop> {
+    let found = scope.one(
+        "SELECT * FROM tenure_sessions WHERE namespace = ?1 AND node = ?2 AND state = 'live'",
+        params![scope.namespace, node.as_str()],
+        |row| pulse(row, session_column(row, "id")?, &scope.moment),
+    );
+    Ok(found?)
+}
+
+fn register(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
+    let node = &request.node;
+    // Rounded up: rivals wait for what the row says, so it must not be less than was granted.
+    let ttl_ms = request.ttl.as_nanos().div_ceil(1_000_000);
+    let ttl_ms = whole(u64::try_from(ttl_ms).unwrap_or(u64::MAX))?;
+    let moment = &scope.moment;
+    scope.execute(
+        "INSERT INTO tenure_sessions (id, namespace, node, hostname, address, pid, state, sequence, ttl_ms,
+                                      opened_at, renewed_at, renewed_boot_ns, clock)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'live', ?7, ?8, ?9, ?9, ?10, ?11)",
+        params![
+            request.session.to_string(),
+            scope.namespace,
+            node.id.as_str(),
+            node.hostname,
+            node.address,
+            node.pid,
+            whole(request.sequence)?,
+            ttl_ms,
+            moment.wall,
+            moment.boot,
+            moment.clock,
+        ],
+    )?;
+    let data = json!({"hostname": node.hostname, "address": node.address, "pid": node.pid});
+    history::tell_of_node(scope, EventKind::NodeJoined, &node.id, &data)?;
+    Ok(Opening::Opened { ttl: std::time::Duration::from_millis(ttl_ms.unsigned_abs()) })
+}
+
+/// Drops the ended sessions of a node that is back, and the oldest of those that never came back.
+fn forget(scope: &Scope<'_>, node: &NodeId) -> Result<(), Stop> {
+    let over = scope.all(
+        "SELECT id FROM tenure_sessions WHERE namespace = ?1 AND node = ?2 AND state <> 'live'",
+        params![scope.namespace, node.as_str()],
+        |row| session_column(row, "id"),
+    )?;
+    for session in over {
+        // Nothing hangs from an ended session, unless somebody ended it by hand.
+        history::free_all(scope, session, EventKind::LeaderLost, node, &json!({"reason": "lapsed"}))?;
+        scope.execute("DELETE FROM tenure_sessions WHERE id = ?1", [session.to_string()])?;
+    }
+    scope.execute(
+        "DELETE FROM tenure_sessions WHERE rowid IN (
+             SELECT s.rowid FROM tenure_sessions s WHERE s.namespace = ?1 AND s.state <> 'live'
+             AND NOT EXISTS (SELECT 1 FROM tenure_elections e WHERE e.session = s.id)
+             ORDER BY s.rowid DESC LIMIT -1 OFFSET ?2)",
+        params![scope.namespace, PAST_NODES],
+    )?;
+    Ok(())
+}
+
+/// One row, however much hangs from the session.
+pub(crate) fn renew(scope: &Scope<'_>, session: SessionId, sequence: Sequence) -> Result<Renewal, Stop> {
+    let before = live(scope, session)?;
+    scope.execute(
+        "UPDATE tenure_sessions
+         SET sequence = max(sequence, ?2), renewed_at = ?3, renewed_boot_ns = ?4, clock = ?5
+         WHERE id = ?1 AND state = 'live'",
+        params![
+            session.to_string(),
+            whole(sequence)?,
+            scope.moment.wall,
+            scope.moment.boot,
+            scope.moment.clock
+        ],
+    )?;
+    Ok(Renewal { previous: before.pulse.stamp.sequence, notices: before.notices })
+}
+
+/// Closed and unknown sessions are left as they are.
+pub(crate) fn close(scope: &Scope<'_>, session: SessionId) -> Result<(), Stop> {
+    match find(scope, session)? {
+        Some(live) => end(scope, session, &live.node, Ending::Closed),
+        None => Ok(()),
+    }
+}
+
+/// Ends a session if it shows exactly this sign of life; whether it did.
+pub(super) fn retire(scope: &Scope<'_>, over: Stamp) -> Result<bool, Stop> {
+    match find(scope, over.session)? {
+        Some(live) if live.pulse.stamp == over => {
+            end(scope, over.session, &live.node, Ending::Lapsed)?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Why a session is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// Its node closed it.
+    Closed,
+    /// Its own process has opened another one.
+    Superseded,
+    /// It was silent for its whole life.
+    Lapsed,
+}
+
+/// Ends a live session and everything that hangs from it.
+fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> Result<(), Stop> {
+    let id = session.to_string();
+    let state = if ending == Ending::Lapsed { "expired" } else { "left" };
+    scope.execute("UPDATE tenure_sessions SET state = ?2 WHERE id = ?1", params![id, state])?;
+    let (freed, data) = match ending {
+        Ending::Closed => (EventKind::LeaderResigned, json!({})),
+        Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
+        Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed"})),
+    };
+    history::free_all(scope, session, freed, node, &data)?;
+    scope.execute("DELETE FROM tenure_candidates WHERE session = ?1", [&id])?;
+    // Nothing is kept for a node that is no more.
+    scope.execute(
+        "UPDATE tenure_elections SET heir = NULL WHERE namespace = ?1 AND heir = ?2",
+        params![scope.namespace, node.as_str()],
+    )?;
+    match ending {
+        Ending::Closed => history::tell_of_node(scope, EventKind::NodeLeft, node, &json!({})),
+        Ending::Superseded => history::tell_of_node(scope, EventKind::NodeLeft, node, &data),
+        Ending::Lapsed => history::tell_of_node(scope, EventKind::NodeExpired, node, &json!({})),
+    }
+}

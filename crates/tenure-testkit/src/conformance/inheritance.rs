@@ -1,0 +1,103 @@
+//! A lease that was handed over is kept for its heir, as long as that makes sense.
+
+use std::sync::Arc;
+
+use tenure_core::{NodeId, Term};
+use tenure_store::{Claim, Resign};
+
+use super::cast::{Node, leading, read, waiting};
+use super::fixture::Fixture;
+
+async fn hand_over(leader: &Node, heir: &NodeId) {
+    let resign = Resign { to: Some(heir.clone()), ..leader.resignation("reports") };
+    leader.store.resign(resign).await.expect("the store answers");
+}
+
+/// Whoever comes first in between is refused, and sees for whom.
+pub async fn a_lease_is_kept_for_its_heir(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let (leader, heir) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
+    let other = Node::open(&store, "c").await;
+    let term = leader.lead("reports").await;
+    heir.stand("reports").await;
+    hand_over(&leader, &heir.id).await;
+
+    for node in [&other, &leader] {
+        let seen = node.stand("reports").await;
+        assert_eq!((seen.holder, seen.heir.as_ref(), seen.term), (None, Some(&heir.id), term));
+    }
+    assert!(heir.lead("reports").await > term);
+    assert_eq!(read(&store, "reports").await.heir, None, "an inheritance is taken once");
+    heir.resign("reports").await;
+    other.lead("reports").await;
+}
+
+/// A lease kept for somebody who does not come would be nobody's.
+pub async fn an_heir_that_does_not_stand_is_ignored(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let (leader, other) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
+    let (withdrawn, gone) = (Node::open(&store, "c").await, Node::open(&store, "d").await);
+    for heir in ["nobody", "a", "b", "c", "d"] {
+        leader.lead("reports").await;
+        withdrawn.stand("reports").await;
+        withdrawn.resign("reports").await;
+        if heir == "d" {
+            gone.stand("reports").await;
+            gone.close().await;
+        }
+        hand_over(&leader, &NodeId::new(heir).expect("the suite uses good names")).await;
+        let record = read(&store, "reports").await;
+        assert_eq!((record.holder, record.heir), (None, None), "kept for {heir}");
+        other.lead("reports").await;
+        other.resign("reports").await;
+    }
+}
+
+/// Whoever is gone, or does not want it any more, keeps nobody waiting.
+pub async fn an_heir_that_withdraws_or_leaves_inherits_nothing(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let (leader, other) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
+    for leaves in [false, true] {
+        let heir = Node::open(&store, "c").await;
+        leader.lead("reports").await;
+        heir.stand("reports").await;
+        hand_over(&leader, &heir.id).await;
+        assert_eq!(read(&store, "reports").await.heir.as_ref(), Some(&heir.id));
+        if leaves {
+            heir.close().await;
+        } else {
+            heir.resign("reports").await;
+        }
+        assert_eq!(read(&store, "reports").await.heir, None);
+        other.lead("reports").await;
+        other.resign("reports").await;
+        heir.close().await;
+    }
+}
+
+/// As a take-over is bound to a pulse: two who lose patience do not disinherit two heirs.
+pub async fn an_heir_is_disinherited_by_exactly_the_term_that_was_freed(fixture: Arc<Fixture>) {
+    if !fixture.is_a_race().await {
+        return;
+    }
+    let store = fixture.connect().await;
+    let (leader, heir) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
+    let other = Node::open(&store, "c").await;
+    leader.lead("reports").await;
+    leader.resign("reports").await;
+    let freed = leader.lead("reports").await;
+    heir.stand("reports").await;
+    hand_over(&leader, &heir.id).await;
+
+    for wrong in [freed.number() - 1, freed.number() + 1] {
+        let claim = Claim { disinherit: Some(Term::new(wrong)), ..other.claim("reports") };
+        assert_eq!(waiting(other.send(claim).await).heir.as_ref(), Some(&heir.id));
+    }
+    let claim = Claim { disinherit: Some(freed), ..other.claim("reports") };
+    assert!(leading(other.send(claim).await) > freed);
+    let seen = heir.stand("reports").await;
+    assert_eq!((seen.holder.map(|holder| holder.node), seen.heir), (Some(other.id.clone()), None));
+
+    let claim = Claim { disinherit: Some(seen.term), ..heir.claim("reports") };
+    waiting(heir.send(claim).await); // it frees nothing that is held
+}

@@ -1,0 +1,107 @@
+//! The list of all checks, as tests.
+
+/// Makes a test of every check, named after its promise: `takeover::…`, `terms::…`.
+///
+/// The argument is an async function or closure without arguments that gives a
+/// [`Fixture`](crate::conformance::Fixture): connections to one fresh store.
+///
+/// ```ignore
+/// async fn fresh() -> Fixture {
+///     let file = Arc::new(TempDir::new().unwrap());
+///     Fixture::new(move |options| {
+///         let file = file.clone(); // lives as long as the fixture
+///         async move { Arc::new(MyStore::open(file.path(), options).await.unwrap()) as Arc<dyn Store> }
+///     })
+/// }
+/// tenure_testkit::conformance!(fresh);
+/// ```
+#[macro_export]
+macro_rules! conformance {
+    ($factory:expr) => {
+        $crate::__conformance_tests! { $factory;
+            ages: an_age_grows_and_a_renewal_resets_it, a_pulse_shows_the_ttl_that_its_node_asked_for;
+            closing: everything_is_free_at_once, a_closed_session_is_lost, closing_again_or_what_is_unknown_is_no_error;
+            contention: many_takers_of_one_pulse_yield_exactly_one_leader,
+                many_first_claims_yield_exactly_one_leader, many_processes_of_one_node_id_yield_exactly_one_session;
+            deletion: an_unknown_election_is_absent, a_free_election_is_ended_once, a_led_election_needs_force,
+                the_holder_of_an_ended_election_keeps_its_lease_and_is_told,
+                a_candidate_that_saw_the_election_before_its_end_is_refused,
+                an_ended_election_starts_anew, an_end_withdraws_the_candidates;
+            dropped_futures: nothing_is_lost_when_futures_are_dropped_half_way;
+            grants: nothing_is_known_of_an_election_that_nobody_stood_for,
+                a_free_lease_is_granted_to_the_first_claim, a_held_lease_is_refused_and_its_pulse_is_seen,
+                a_repeated_claim_changes_nothing, a_claim_without_a_session_is_lost,
+                a_refused_claim_registers_its_candidate_once;
+            history: a_walk_through_all_transitions_is_told_in_order,
+                sequences_are_gapless_in_every_election, ids_rise_and_reading_goes_on_after_one,
+                what_is_seen_is_already_recorded, retention_keeps_the_newest_events,
+                retention_keeps_the_last_transition_whole;
+            identity: it_is_the_same_over_verbs_and_connections;
+            inheritance: a_lease_is_kept_for_its_heir, an_heir_that_does_not_stand_is_ignored,
+                an_heir_that_withdraws_or_leaves_inherits_nothing,
+                an_heir_is_disinherited_by_exactly_the_term_that_was_freed;
+            names: awkward_names_are_kept_apart_and_come_back_whole;
+            namespaces: they_share_nothing;
+            news: every_transition_reaches_another_connection;
+            opening: it_is_idempotent_and_a_sign_of_life, a_live_node_id_is_occupied_and_nothing_changes,
+                a_superseded_session_makes_way, a_silent_session_makes_way_by_exactly_its_pulse,
+                a_session_that_is_over_cannot_be_opened_again;
+            priority: a_courteous_claim_leaves_a_free_lease_to_a_higher_priority,
+                candidates_are_ordered_by_priority_and_then_by_arrival;
+            registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;
+            renewal: it_tells_the_sequence_before, a_late_duplicate_does_not_lower_the_sequence,
+                an_unknown_session_is_lost, one_renewal_keeps_a_thousand_elections;
+            resignation: it_frees_only_its_own_term, it_frees_only_its_own_session,
+                a_claim_that_it_has_overtaken_is_void, it_is_void_once_a_later_claim_was_answered,
+                it_withdraws_the_candidate, it_is_no_error_under_a_session_that_is_over;
+            takeover: it_needs_exactly_the_pulse_that_was_seen, it_retires_the_whole_session,
+                it_frees_every_election_of_the_session, it_touches_nobody_but_the_holder;
+            terms: they_rise_over_resign_close_and_reopening, they_rise_over_takeover, they_rise_over_deletion,
+                they_rise_above_what_a_candidate_has_seen, what_a_refused_candidate_has_seen_is_remembered;
+        }
+    };
+}
+
+/// Not for use: the loop of [`conformance!`](crate::conformance!).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_tests {
+    ($factory:expr;) => {};
+    ($factory:expr; $promise:ident: $($check:ident),+; $($rest:tt)*) => {
+        mod $promise {
+            use super::*;
+            $(
+                #[test]
+                fn $check() {
+                    $crate::conformance::run(($factory)(), $crate::conformance::$promise::$check);
+                }
+            )+
+        }
+        $crate::__conformance_tests! { $factory; $($rest)* }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// A check that nobody runs is a promise that nobody keeps.
+    #[test]
+    fn every_check_is_on_the_list() {
+        let list = include_str!("list.rs");
+        let list = list.split("#[cfg(test)]").next().expect("there is a list");
+        let listed = |word: &str| list.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == word);
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/conformance");
+        let mut checks = 0;
+        for file in fs::read_dir(folder).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            for line in text.lines().filter_map(|line| line.strip_prefix("pub async fn ")) {
+                let check = line.split('(').next().unwrap();
+                assert!(listed(check), "`{check}` is not run by `conformance!`");
+                checks += 1;
+            }
+        }
+        assert!(checks > 50, "the suite shrank to {checks} checks");
+    }
+}

@@ -1,0 +1,71 @@
+//! News of every transition reaches whoever listens on another connection.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt, StreamExt};
+use tenure_store::{Hint, Hints};
+
+use super::cast::{Node, election, leading};
+use super::fixture::Fixture;
+
+struct Listener {
+    hints: Hints,
+}
+
+impl Listener {
+    /// Forgets what was told so far, so that the next word is about what happens next.
+    fn forget(&mut self) {
+        while let Some(told) = self.hints.next().now_or_never() {
+            assert!(told.is_some(), "the news ended while the store is there");
+        }
+    }
+
+    /// Waits for word of the election. The time limit of the check is the guard against silence.
+    async fn hear_of(&mut self, name: &str) {
+        let wanted = Hint::Election(election(name));
+        loop {
+            let hint = self.hints.next().await.expect("the news goes on while the store is there");
+            if hint == wanted || hint == Hint::All {
+                return;
+            }
+        }
+    }
+}
+
+/// After each of them, not only after the first.
+pub async fn every_transition_reaches_another_connection(fixture: Arc<Fixture>) {
+    if !fixture.pushes_news().await {
+        return;
+    }
+    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let mut listener = Listener { hints: there.news() };
+    let mut same_connection = Listener { hints: here.news() };
+    let (a, b) = (Node::open(&here, "a").await, Node::open(&here, "b").await);
+
+    for name in ["granted", "resigned", "closed", "ended"] {
+        listener.forget();
+        a.lead(name).await;
+        listener.hear_of(name).await;
+        same_connection.hear_of(name).await;
+    }
+    listener.forget();
+    a.resign("resigned").await;
+    listener.hear_of("resigned").await;
+
+    listener.forget();
+    here.delete(election("ended"), true).await.expect("the store answers");
+    listener.hear_of("ended").await;
+
+    listener.forget();
+    a.close().await;
+    listener.hear_of("closed").await;
+
+    if fixture.candidates_judge().await {
+        b.lead("retired").await;
+        b.lead("retired-too").await;
+        let c = Node::open(&here, "c").await;
+        listener.forget();
+        leading(c.send(c.claim_over("retired", b.stamp())).await);
+        listener.hear_of("retired-too").await;
+    }
+}
