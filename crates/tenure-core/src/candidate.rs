@@ -40,7 +40,7 @@ impl Machine {
         self.expire(now);
         match &mut self.election(key).role {
             Role::Standing(candidacy) => {
-                let unheard = matches!(candidacy.phase, Phase::Parked) || candidacy.failures > 0;
+                let unheard = matches!(candidacy.phase, Phase::Asking { .. }) || candidacy.failures > 0;
                 let forgets = unheard && self.planted.has(Plant::UncertainClaimForgotten);
                 if self.session.is_open() && !forgets {
                     self.become_resigning(key, None, None, now);
@@ -103,10 +103,12 @@ impl Machine {
         self.arm(key);
     }
 
-    fn become_ended(&mut self, key: ElectionKey) {
+    /// The election was ended. A claim of ours may still be on its way, so the candidacy is withdrawn
+    /// like any other.
+    fn become_ended(&mut self, key: ElectionKey, now: Instant) {
         assert!(matches!(self.election(key).role, Role::Standing(_)), "only a candidate is told of an end");
-        self.become_idle(key);
         self.events.push_back(Event::Ended { election: key });
+        self.become_resigning(key, None, None, now);
     }
 
     pub(crate) fn become_idle(&mut self, key: ElectionKey) {
@@ -215,6 +217,11 @@ impl Machine {
         else {
             return;
         };
+        if let (Ok(Answer::Claim(Standing::Leading { .. })), Session::Open(open)) =
+            (&outcome, &mut self.session)
+        {
+            open.grants += 1;
+        }
         match outcome {
             Ok(Answer::Claim(Standing::Leading { term })) if self.healthy => {
                 self.become_leading(key, term, now);
@@ -254,7 +261,8 @@ impl Machine {
         let Role::Standing(candidacy) = &mut self.election(key).role else { return };
         candidacy.failures += 1;
         let failures = candidacy.failures;
-        let mut act = act;
+        // A delay counts from a loss that we have seen; by the next try, that may be an old story.
+        let mut act = if self.settings.takeover_delay.is_zero() { act } else { Act::Look };
         if self.planted.has(Plant::ErrorMeansFree) {
             let over = self.election(key).silence.stamp();
             act = Act::Claim { over, disinherit: None, courteous: true };
@@ -292,7 +300,7 @@ impl Machine {
         let election = self.election(key);
         let since = *election.since.get_or_insert(seen.term);
         if seen.ended > since && !unnoticed {
-            return self.become_ended(key);
+            return self.become_ended(key, now);
         }
         if seen.ended > since {
             self.election(key).since = Some(seen.term);

@@ -94,7 +94,8 @@ impl Machine {
 
     fn ask_to_resign(&mut self, key: ElectionKey, now: Instant) {
         let patience = self.patience();
-        let Session::Open(open) = &self.session else { return };
+        // A session that is being closed frees everything by itself.
+        let Session::Open(open) = &self.session else { return self.resigned(key, now) };
         let session = open.id;
         let Role::Resigning(resignation) = &mut self.election(key).role else { return };
         let (attempt, term, to) = (resignation.attempt, resignation.term, resignation.to.clone());

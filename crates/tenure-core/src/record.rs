@@ -172,4 +172,7 @@ pub struct Renewal {
     /// How often others have left word for this session (an election of it was ended, say).
     /// When it rises, the node reads its elections again.
     pub notices: u64,
+    /// How many terms were ever granted to this session. Fewer than it knows of: the store was rolled
+    /// back, and has forgotten a lease that this node believes to hold.
+    pub grants: u64,
 }

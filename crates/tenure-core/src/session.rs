@@ -47,6 +47,9 @@ pub(crate) struct Open {
     sequence: Sequence,
     confirmed: Sequence,
     notices: u64,
+    /// Terms granted under this session that we were told of; now, and when the renewal was sent.
+    pub grants: u64,
+    grants_sent: u64,
     /// When the next renewal, or the next try of it, starts.
     next: Instant,
     flight: Option<Flight>,
@@ -155,7 +158,7 @@ impl Machine {
                 let from = self.counts_from(flight, now);
                 let deadline = from + self.lease(ttl);
                 let next = flight.sent + self.renew_every();
-                let (confirmed, notices, failed) = (sequence, 0, 0);
+                let (confirmed, notices, grants, grants_sent, failed) = (sequence, 0, 0, 0, 0);
                 let flight = None;
                 self.session = Session::Open(Open {
                     id,
@@ -164,6 +167,8 @@ impl Machine {
                     sequence,
                     confirmed,
                     notices,
+                    grants,
+                    grants_sent,
                     next,
                     flight,
                     failed,
@@ -232,17 +237,21 @@ impl Machine {
     fn renew(&mut self, now: Instant) {
         let Session::Open(open) = &mut self.session else { return };
         open.sequence += 1;
+        open.grants_sent = open.grants;
         let left = open.deadline.since(now);
         let patience = (open.ttl / 6).min(left / 2);
         let session = open.id;
         let verb = Verb::Renew { session, sequence: open.sequence, attempt: open.failed + 1 };
-        let flight = self.send(About::Session, verb.clone(), patience, now);
+        let flight = self.send(About::Session, verb, patience, now);
         if let Session::Open(open) = &mut self.session {
             open.flight = Some(flight);
         }
         if self.planted.has(Plant::RenewsEachElection) {
             for _ in 0..self.working {
-                self.send(About::Session, verb.clone(), patience, now);
+                let Session::Open(open) = &mut self.session else { return };
+                open.sequence += 1;
+                let verb = Verb::Renew { session, sequence: open.sequence, attempt: 1 };
+                self.send(About::Session, verb, patience, now);
             }
         }
     }
@@ -253,7 +262,8 @@ impl Machine {
         let Session::Open(open) = &self.session else { return };
         let deadline = from + self.lease(open.ttl);
         let Session::Open(open) = &mut self.session else { return };
-        if renewal.previous < open.confirmed && !self.planted.has(Plant::RegressionIgnored) {
+        let forgot = renewal.previous < open.confirmed || renewal.grants < open.grants_sent;
+        if forgot && !self.planted.has(Plant::RegressionIgnored) {
             self.distrust(now);
             self.lose_session(Reason::StoreRolledBack, now);
             return;

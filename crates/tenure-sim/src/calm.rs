@@ -1,6 +1,6 @@
 //! The calm phase: faults have stopped, and now progress is demanded, within the bounds of L1 to L3.
 
-use tenure_core::{News, Term};
+use tenure_core::{ExpiryJudge, News, Term};
 
 use crate::clock::{Real, nanos};
 use crate::config::Ages;
@@ -159,11 +159,17 @@ impl Calm {
         let ttl = nanos(world.nodes[leader].config.ttl);
         let rate = world.slowest();
         let sight = if world.config.ages == Ages::Exact { 0 } else { world.config.ttl / 6 };
+        let judged = match (world.config.capabilities.expiry, world.config.capabilities.news) {
+            (ExpiryJudge::Store, News::Poll) => longest(world.config.ttl / 6),
+            _ => 0,
+        };
         // A candidate that sees the lease freed by another's take-over counts its delay from then.
         (ttl + sight) * 1000 / rate
+            + judged
             + world.takeover_delay() * 2
             + world.courtesy()
-            + world.reaction() * 2
+            + world.trip() * 4
+            + world.config.latency * 2
             + world.config.ttl / 50
     }
 }
@@ -198,14 +204,18 @@ impl World {
         longest(self.config.ttl / 20 + self.config.ttl / 6) + self.config.ttl / 6
     }
 
+    /// The longest way of a message to the store, or back.
+    fn trip(&self) -> Real {
+        self.config.network.least + self.config.network.spread
+    }
+
     /// Two round trips, a look where nobody tells, and drivers that are woken late.
     fn reaction(&self) -> Real {
-        let trip = self.config.network.least + self.config.network.spread;
         let look = match self.config.capabilities.news {
             News::Push => 0,
             News::Poll => longest(self.config.ttl / 6),
         };
-        look + trip * 4 + self.config.latency * 3
+        look + self.trip() * 4 + self.config.latency * 3
     }
 
     /// An outage that every leader must bear: shorter than deadline − renewal interval − round trip.
@@ -213,7 +223,7 @@ impl World {
         let leases = self.nodes.iter().map(|node| {
             let settings = node.settings();
             let spare = nanos(settings.lease(settings.ttl)) - nanos(settings.renew_every);
-            let trip = (self.config.network.least + self.config.network.spread) * 2;
+            let trip = self.trip() * 2;
             (spare * 1000 / 1100).saturating_sub(trip + self.config.latency * 2)
         });
         leases.min().unwrap_or(0) * 7 / 10

@@ -87,10 +87,11 @@ impl Config {
         };
         let ages = pick(&mut dice, &[Ages::Unknown, Ages::Exact, Ages::Told, Ages::Told]);
         let drift = dice.below(3) > 0;
-        let rate = |dice: &mut Dice| match dice.below(3) {
+        // Mostly the extremes: whoever errs in counting is caught there.
+        let rate = |dice: &mut Dice| match dice.below(5) {
             _ if !drift => 1000,
-            0 => 1000 - RHO,
-            1 => 1000 + RHO,
+            0 | 1 => 1000 - RHO,
+            2 | 3 => 1000 + RHO,
             _ => 1000 - RHO + dice.below(2 * RHO + 1),
         };
         let base_ttl = Duration::from_secs(pick(&mut dice, &[2, 5, 10, 20, 30, 60]));

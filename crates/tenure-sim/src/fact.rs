@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Event, Term};
+use tenure_core::{Event, SessionId, Term};
 
 use crate::clock::Real;
 
@@ -30,6 +30,8 @@ pub enum Fact {
         node: usize,
         /// In which of its lives.
         life: u32,
+        /// Under which session.
+        session: SessionId,
         /// Which term.
         term: Term,
         /// For whom the lease had been kept.
@@ -41,6 +43,8 @@ pub enum Fact {
     },
     /// The store took a session for dead.
     Retired {
+        /// Which.
+        session: SessionId,
         /// Whose.
         node: usize,
         /// When its last sign of life was applied.
@@ -68,6 +72,8 @@ pub enum Fact {
     },
     /// A renewal was applied.
     Renewed {
+        /// Which session.
+        session: SessionId,
         /// Whose.
         node: usize,
         /// In which of its lives.

@@ -95,23 +95,24 @@ pub fn plan(config: &Config, dice: &mut Dice) -> Vec<Fault> {
     let possible: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| applies(*kind, config)).collect();
     let kinds: Vec<Kind> = (0..1 + dice.below(5)).map(|_| pick(dice, &possible)).collect();
     let count = 1 + dice.below(config.calm_at / config.ttl + 6);
-    let mut faults: Vec<Fault> = (0..count)
-        .map(|_| {
-            let kind = pick(dice, &kinds);
-            let lasts = match dice.below(4) {
-                0 => dice.below(config.ttl / 3),
-                1 => dice.below(config.ttl),
-                _ => dice.below(config.ttl * 5 / 2),
-            };
-            Fault {
-                at: dice.below(config.calm_at),
-                lasts,
-                node: usize::try_from(dice.below(config.nodes.len() as u64)).unwrap_or(0),
-                election: usize::try_from(dice.below(config.elections as u64)).unwrap_or(0),
-                kind,
-            }
-        })
-        .collect();
+    let mut faults: Vec<Fault> = Vec::new();
+    for _ in 0..count {
+        let kind = pick(dice, &kinds);
+        let lasts = match dice.below(4) {
+            0 => dice.below(config.ttl / 3),
+            1 => dice.below(config.ttl),
+            _ => dice.below(config.ttl * 5 / 2),
+        };
+        let mut at = dice.below(config.calm_at);
+        let mut node = usize::try_from(dice.below(config.nodes.len() as u64)).unwrap_or(0);
+        let election = usize::try_from(dice.below(config.elections as u64)).unwrap_or(0);
+        // Misfortunes seldom come singly: the worst is two that meet.
+        if let Some(last) = faults.last().filter(|_| dice.below(2) == 0) {
+            at = (last.at + dice.below(config.ttl)).min(config.calm_at - 1);
+            node = last.node;
+        }
+        faults.push(Fault { at, lasts, node, election, kind });
+    }
     faults.sort_by_key(|fault| fault.at);
     space_out(&mut faults, config);
     faults

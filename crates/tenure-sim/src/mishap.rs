@@ -22,6 +22,8 @@ impl World {
             Kind::Resign | Kind::Transfer | Kind::Withdraw | Kind::Delete | Kind::Close => {
                 return self.act_as_user(fault);
             }
+            // A step that hides a pause is beyond what can be noticed.
+            Kind::WallStep if self.nodes[node].frozen.is_some() => return,
             Kind::WallStep => {
                 let step = i64::try_from(lasts).unwrap_or(i64::MAX);
                 self.nodes[node].wall += if self.dice.below(2) == 0 { step } else { -step };

@@ -52,6 +52,8 @@ pub struct SimNode {
     pub wants: Vec<bool>,
     /// When the machine first learned something of the election in this candidacy.
     pub acquainted: Vec<Option<Real>>,
+    /// When the store executed what the machine last learned of the election.
+    pub looked: Vec<Real>,
     /// The wake-up that counts.
     pub alarm: Option<Real>,
     /// The wish of the machine that it was set for.
@@ -98,6 +100,7 @@ impl SimNode {
             work: vec![Work::None; elections],
             wants: vec![true; elections],
             acquainted: vec![None; elections],
+            looked: vec![0; elections],
             alarm: None,
             alarm_for: None,
             connected_since: 0,

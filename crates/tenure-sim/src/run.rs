@@ -26,6 +26,9 @@ pub struct Outcome {
     pub timeline: Vec<String>,
 }
 
+/// A run takes some ten thousand steps. Many more mean that somebody asks without a pause.
+const MOST_STEPS: u64 = 1_000_000;
+
 /// Runs a configuration, with a bug planted or none.
 #[must_use]
 pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
@@ -33,7 +36,13 @@ pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
     let mut promises = invariants::all();
     let mut calm = Calm::default();
     let mut violation = None;
+    let mut steps = 0u64;
     'run: while let Some(happened) = world.step() {
+        steps += 1;
+        if steps > MOST_STEPS {
+            let how = format!("{MOST_STEPS} steps, and no end");
+            violation.get_or_insert(Violation { promise: "nobody spins", how });
+        }
         if matches!(happened, What::Calm) {
             match calm.advance(&mut world) {
                 Ok(true) => {}

@@ -38,6 +38,7 @@ struct SessionRow {
     applied_clock: Instant,
     barrier: u64,
     notices: u64,
+    grants: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -264,7 +265,8 @@ impl ModelStore {
                 return Err(Failure::SessionLost);
             }
             row.life = life;
-            if !self.planted.has(Plant::StoreReopenKeepsPulse) {
+            // The same request once more, late, is no new sign of life: only a later one is.
+            if sequence > row.sequence && !self.planted.has(Plant::StoreReopenKeepsPulse) {
                 self.touch(id, sequence, now);
             }
             return Ok(Opening::Opened { ttl });
@@ -279,7 +281,6 @@ impl ModelStore {
         if let Some(rival) = rival {
             return Ok(Opening::Occupied { pulse: self.pulse(rival, now) });
         }
-        self.state.sessions.retain(|row| row.node != node || row.live);
         self.state.sessions.push(SessionRow {
             id,
             node,
@@ -292,6 +293,7 @@ impl ModelStore {
             applied_clock: self.clock.read(now.real),
             barrier: 0,
             notices: 0,
+            grants: 0,
         });
         Ok(Opening::Opened { ttl })
     }
@@ -300,12 +302,13 @@ impl ModelStore {
         let forgets = self.planted.has(Plant::StoreForgetsRetirement);
         let row = self.session(id).filter(|row| row.live || forgets).ok_or(Failure::SessionLost)?;
         row.live = true;
-        let (previous, notices, node, life) = (row.sequence, row.notices, row.node, row.life);
+        let (previous, notices, grants) = (row.sequence, row.notices, row.grants);
+        let (node, life) = (row.node, row.life);
         if sequence > previous {
             self.touch(id, sequence, now);
+            self.facts.push(Fact::Renewed { session: id, node, life });
         }
-        self.facts.push(Fact::Renewed { node, life });
-        Ok(Renewal { previous, notices })
+        Ok(Renewal { previous, notices, grants })
     }
 
     /// The session is over by the node's own will: its leases are free.
@@ -320,7 +323,7 @@ impl ModelStore {
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
         row.live = false;
         let (node, applied, ttl) = (row.node, row.applied, row.ttl);
-        self.facts.push(Fact::Retired { node, applied, ttl, at: now.real });
+        self.facts.push(Fact::Retired { session: id, node, applied, ttl, at: now.real });
         self.free_all(id, Freed::Lapsed, now);
     }
 
@@ -461,6 +464,9 @@ impl ModelStore {
         now: Moment,
     ) -> Term {
         let keeps = self.planted.has(Plant::StoreKeepsTerm) && over;
+        if let Some(row) = self.session(id) {
+            row.grants += 1;
+        }
         let lease = &mut self.state.leases[election];
         let (heir, before) = (lease.heir.take(), lease.term.max(lease.floor));
         lease.term = if keeps { before } else { before.next() };
@@ -468,7 +474,16 @@ impl ModelStore {
         lease.candidates.retain(|(session, _)| *session != id);
         let term = lease.term;
         lease.history.push(Line::Elected(term));
-        self.facts.push(Fact::Granted { election, node, life, term, heir, sent: now.sent, at: now.real });
+        self.facts.push(Fact::Granted {
+            election,
+            node,
+            life,
+            session: id,
+            term,
+            heir,
+            sent: now.sent,
+            at: now.real,
+        });
         self.changed.push(election);
         term
     }

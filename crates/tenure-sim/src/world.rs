@@ -24,7 +24,13 @@ pub enum What {
     /// A request reaches the store.
     Arrive { node: usize, life: u32, sent: Real, request: Request },
     /// A reply reaches its node.
-    Reply { node: usize, life: u32, id: RequestId, outcome: Result<(StoreIdentity, Answer), Failure> },
+    Reply {
+        node: usize,
+        life: u32,
+        executed: Real,
+        id: RequestId,
+        outcome: Result<(StoreIdentity, Answer), Failure>,
+    },
     /// A hint reaches a node.
     Hint { node: usize, election: usize },
     /// A user's work has stopped.
@@ -205,6 +211,10 @@ impl World {
         if self.nodes[node].machine.is_some() {
             return;
         }
+        if self.nodes[node].paused {
+            let later = self.real + self.config.ttl / 4;
+            return self.at(later, What::Start { node });
+        }
         let seed = self.dice.roll();
         self.nodes[node].boot(self.config.capabilities, seed, self.planted);
         self.trace.line(self.real, || format!("n{node} starts"));
@@ -232,8 +242,8 @@ impl World {
         }
         match what {
             What::Wake { .. } => self.drive(node, Machine::handle_timeout),
-            What::Reply { life, id, outcome, .. } if life == self.nodes[node].life => {
-                self.deliver(node, id, outcome);
+            What::Reply { life, executed, id, outcome, .. } if life == self.nodes[node].life => {
+                self.deliver(node, executed, id, outcome);
             }
             What::Hint { election, .. } => {
                 let key = self.nodes[node].keys[election];
@@ -259,7 +269,13 @@ impl World {
         }
     }
 
-    fn deliver(&mut self, node: usize, id: RequestId, outcome: Result<(StoreIdentity, Answer), Failure>) {
+    fn deliver(
+        &mut self,
+        node: usize,
+        executed: Real,
+        id: RequestId,
+        outcome: Result<(StoreIdentity, Answer), Failure>,
+    ) {
         let told_lost = matches!(outcome, Err(Failure::SessionLost));
         let failed = outcome.is_err();
         let awaited = self.nodes[node].machine.as_ref().is_some_and(|machine| machine.awaits(id));
@@ -270,8 +286,10 @@ impl World {
             outcome
             && let Some(election) = self.election_of(node, id)
             && awaited
+            && self.nodes[node].role(election) == "asking"
         {
             self.nodes[node].acquainted[election].get_or_insert(self.real);
+            self.nodes[node].looked[election] = executed;
         }
         self.drive(node, |machine, now| machine.reply(id, outcome, now));
         if awaited && told_lost {
@@ -368,10 +386,14 @@ impl World {
     fn travel(&mut self, node: usize) -> Real {
         let network = self.config.network;
         let usual = network.least + self.dice.below(network.spread);
-        if self.nodes[node].ails.slow > 0 && self.dice.below(3) == 0 {
-            return usual + self.dice.below(self.config.ttl * 3 / 2);
+        if self.nodes[node].ails.slow == 0 {
+            return usual;
         }
-        usual
+        match self.dice.below(6) {
+            0 => usual + self.dice.below(self.config.ttl * 3 / 2),
+            1..=3 => usual + self.dice.below(self.config.ttl / 6),
+            _ => usual,
+        }
     }
 
     fn send(&mut self, node: usize, request: Request) {
@@ -409,7 +431,8 @@ impl World {
             return;
         }
         let at = self.real + self.travel(node);
-        self.at(at, What::Reply { node, life, id: request.id, outcome });
+        let executed = self.real;
+        self.at(at, What::Reply { node, life, executed, id: request.id, outcome });
     }
 
     /// Passes on what the store did: facts to the invariants, hints to the nodes.

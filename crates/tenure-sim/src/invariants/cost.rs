@@ -17,7 +17,7 @@ impl Invariant for Cost {
     }
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
-        let Fact::Renewed { node, life } = fact else { return Ok(()) };
+        let Fact::Renewed { node, life, .. } = fact else { return Ok(()) };
         self.counts.resize(world.nodes.len(), (0, 0, 0));
         let (counted, since, renewals) = &mut self.counts[*node];
         if counted != life || !world.calm {

@@ -24,13 +24,14 @@ impl Invariant for Ended {
         match fact {
             Fact::RolledBack { .. } => self.rolled_back = true,
             Fact::Deleted { election } => self.deleted[*election] = Some(world.real),
-            Fact::Granted { election, node, life, .. }
+            Fact::Granted { election, node, life, sent, .. }
                 if world.nodes[*node].life == *life && !self.rolled_back =>
             {
                 let met = world.nodes[*node].acquainted[*election];
                 let stands = matches!(world.nodes[*node].role(*election), "asking" | "waiting");
                 if let (Some(deleted), Some(met), true) = (self.deleted[*election], met, stands)
                     && met < deleted
+                    && *sent >= deleted
                 {
                     return Err(format!(
                         "n{node} is granted e{election}, and was not told that it had ended"

@@ -14,7 +14,7 @@ impl Invariant for FullTtl {
     }
 
     fn judge(&mut self, fact: &Fact, _world: &World) -> Result<(), String> {
-        let Fact::Retired { node, applied, ttl, at } = fact else { return Ok(()) };
+        let Fact::Retired { node, applied, ttl, at, .. } = fact else { return Ok(()) };
         let age = at - applied;
         if age < shortest(nanos(*ttl)) {
             return Err(format!(

@@ -1,6 +1,6 @@
 //! What must hold, whatever happens: one promise per file.
 
-use crate::clock::Real;
+use crate::clock::{Real, nanos};
 use crate::fact::Fact;
 use crate::world::World;
 
@@ -16,11 +16,13 @@ mod never_returns;
 mod one_leader;
 mod one_process;
 mod priority;
+mod retired;
 mod session_loss;
 mod stopped_first;
 mod takeover_delay;
 mod terms_rise;
 mod told_to_stop;
+mod withdrawn;
 
 /// A promise that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +54,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(full_ttl::FullTtl),
         Box::new(told_to_stop::ToldToStop::default()),
         Box::new(never_returns::NeverReturns::default()),
-        Box::new(stopped_first::StoppedFirst),
+        Box::new(stopped_first::StoppedFirst::default()),
         Box::new(one_process::OneProcess::default()),
         Box::new(history::History::default()),
         Box::new(eligible::Eligible),
@@ -63,43 +65,46 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(ended::Ended::default()),
         Box::new(jeopardy::Jeopardy::default()),
         Box::new(session_loss::SessionLoss),
+        Box::new(retired::Retired::default()),
+        Box::new(withdrawn::Withdrawn::default()),
         Box::new(cost::Cost::default()),
     ]
 }
 
 /// Since when the store's past is in doubt, and for whom.
 ///
-/// Whoever knew the store notices that it went back, and waits. Two cannot: anybody, if nothing tells;
-/// and a process that met the store only afterwards, and knew nothing. For a while after, their leadership
+/// Whoever knew the store notices that it went back, and waits. Some cannot: anybody, if nothing tells;
+/// a process that met the store only afterwards, and knew nothing; and one whose own ttl is shorter than
+/// that of a leader it never heard of, so that it does not wait long enough. For a while after, their leadership
 /// may overlap with one from before; the documentation says so.
 #[derive(Default)]
 pub(crate) struct Doubt {
-    rolled_back: Option<(Real, bool)>,
+    /// From the first to the last of the roll-backs that follow closely on each other.
+    rolled_back: Option<(Real, Real)>,
+    silent: bool,
 }
 
 impl Doubt {
     /// Takes note of a roll-back.
     pub(crate) fn note(&mut self, fact: &Fact, world: &World) {
         if let Fact::RolledBack { silent } = fact {
-            let silent = *silent || self.silently(world);
-            self.rolled_back = Some((world.real, silent));
+            let first = self.rolled_back.filter(|_| self.lately(world)).map(|(first, _)| first);
+            self.silent = *silent || (first.is_some() && self.silent);
+            self.rolled_back = Some((first.unwrap_or(world.real), world.real));
         }
     }
 
     /// Whether the store went back lately.
     pub(crate) fn lately(&self, world: &World) -> bool {
-        self.rolled_back.is_some_and(|(at, _)| world.real < at + longest(world.config.ttl) * 2)
-    }
-
-    fn silently(&self, world: &World) -> bool {
-        self.lately(world) && self.rolled_back.is_some_and(|(_, silent)| silent)
+        self.rolled_back.is_some_and(|(_, last)| world.real < last + longest(world.config.ttl) * 2)
     }
 
     /// Whether this node cannot have known.
     pub(crate) fn excuses(&self, node: usize, world: &World) -> bool {
-        let newcomer =
-            self.rolled_back.is_some_and(|(at, _)| world.nodes[node].met.is_none_or(|met| met >= at));
-        self.silently(world) || (self.lately(world) && newcomer)
+        let met = world.nodes[node].met;
+        let newcomer = self.rolled_back.is_some_and(|(first, _)| met.is_none_or(|met| met >= first));
+        let hasty = nanos(world.nodes[node].config.ttl) < world.config.ttl;
+        self.lately(world) && (self.silent || newcomer || hasty)
     }
 }
 

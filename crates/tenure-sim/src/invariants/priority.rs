@@ -11,6 +11,7 @@ use crate::world::World;
 #[derive(Default)]
 pub struct Priority {
     freed: Vec<Option<Real>>,
+    rolled_back: bool,
 }
 
 impl Invariant for Priority {
@@ -21,7 +22,8 @@ impl Invariant for Priority {
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.freed.resize(world.config.elections, None);
         match fact {
-            Fact::RolledBack { .. } => self.freed.fill(None),
+            // The same term may come free twice.
+            Fact::RolledBack { .. } => self.rolled_back = true,
             Fact::Freed { election, .. } => self.freed[*election] = Some(world.real),
             Fact::Granted { election, node, heir, at, .. }
                 if world.config.capabilities.succession == Succession::Race =>
@@ -31,6 +33,7 @@ impl Invariant for Priority {
                 let courtesy = shortest(nanos(world.nodes[*node].config.ttl)) / 20;
                 if let Some(freed) = self.freed[*election]
                     && *heir != Some(*node)
+                    && !self.rolled_back
                     && best.is_some_and(|best| best > mine)
                     && at - freed < courtesy
                 {

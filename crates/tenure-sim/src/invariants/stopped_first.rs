@@ -3,13 +3,17 @@
 
 use tenure_core::Event;
 
-use super::Invariant;
+use super::{Doubt, Invariant};
 use crate::fact::{Fact, Freed};
 use crate::node::Work;
 use crate::world::World;
 
-/// Judged at every release and every election.
-pub struct StoppedFirst;
+/// Judged at every release and every election. A store that has just gone back may carry out once more
+/// what it has forgotten.
+#[derive(Default)]
+pub struct StoppedFirst {
+    doubt: Doubt,
+}
 
 impl Invariant for StoppedFirst {
     fn promise(&self) -> &'static str {
@@ -17,8 +21,9 @@ impl Invariant for StoppedFirst {
     }
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
+        self.doubt.note(fact, world);
         match fact {
-            Fact::Freed { election, node, how, .. } if *how != Freed::Lapsed => {
+            Fact::Freed { election, node, how, .. } if *how != Freed::Lapsed && !self.doubt.lately(world) => {
                 if world.nodes[*node].work[*election] != Work::None {
                     return Err(format!(
                         "the lease of e{election} is freed ({how:?}) while n{node} still works"

@@ -6,12 +6,13 @@ use crate::fact::{Fact, Freed};
 use crate::world::World;
 
 /// Remembers when leaders were lost, at the earliest. A candidate that waits after one loss may miss a
-/// leader that came and went meanwhile, or a resignation that its claim crosses on the way; it is not asked
-/// to wait for those too.
+/// leader that came and went meanwhile, or a resignation that it has not heard of when it claims; it is not asked
+/// to wait for those too. Nor is one that must tell a store that went back of the terms it has seen.
 #[derive(Default)]
 pub struct TakeoverDelay {
     lost: Vec<Option<Real>>,
     freed: Vec<Real>,
+    rolled_back: bool,
     ended: Vec<bool>,
     granted: Vec<Real>,
 }
@@ -27,7 +28,7 @@ impl Invariant for TakeoverDelay {
         self.ended.resize(world.config.elections, false);
         self.granted.resize(world.config.elections, 0);
         match fact {
-            Fact::RolledBack { .. } => self.lost.fill(None),
+            Fact::RolledBack { .. } => self.rolled_back = true,
             // An election that begins anew has lost nobody.
             Fact::Deleted { election } => {
                 self.lost[*election] = None;
@@ -44,7 +45,8 @@ impl Invariant for TakeoverDelay {
                 let before = std::mem::replace(&mut self.granted[*election], *at);
                 if let Some(lost) = self.lost[*election].take()
                     && !inherits
-                    && *sent >= self.freed[*election]
+                    && !self.rolled_back
+                    && (*sent).min(world.nodes[*node].looked[*election]) >= self.freed[*election]
                     && lost > before + longest(delay)
                     && *at < lost + shortest(delay)
                 {
