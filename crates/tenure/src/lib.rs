@@ -1,1 +1,109 @@
-//! The library.
+//! Leader election and failover: of several processes exactly one does the work, and when it
+//! fails, another takes over.
+//!
+#![cfg_attr(feature = "memory", doc = "```")]
+#![cfg_attr(not(feature = "memory"), doc = "```ignore")]
+//! use std::time::Duration;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = tenure::connect("memory:").await?; // or "sqlite:./tenure.db"
+//! let node = tenure::Node::builder("worker-1").ttl(Duration::from_secs(10)).start(store).await?;
+//! let election = node.election("reports")?;
+//!
+//! // Runs while elected, is cancelled on loss, and joined before the lease is given up.
+//! let pages = election
+//!     .lead(async |leadership: tenure::Leadership| {
+//!         let mut pages = 0;
+//!         while let Ok(term) = leadership.check() {
+//!             print(pages, term).await?; // the printer refuses terms below the highest it has seen
+//!             pages += 1;
+//!             if pages == 3 {
+//!                 break;
+//!             }
+//!         }
+//!         Ok::<_, std::io::Error>(pages)
+//!     })
+//!     .await?;
+//! assert_eq!(pages, 3);
+//! node.close().await;
+//! # Ok(())
+//! # }
+//! # async fn print(_: u32, _: tenure::Term) -> std::io::Result<()> { Ok(()) }
+//! ```
+//!
+//! By hand: [`Election::elected`] gives a [`Leadership`] to check, to wait on, and to resign;
+//! [`Election::observe`] only watches.
+//!
+//! # The clock model
+//!
+//! Every node opens one *session* on the store, and renews it with one write per third of its
+//! `ttl`, however many elections hang from it. A leader counts its session from the instant
+//! *before* the renewal left, slowly, and less a margin; a candidate takes over only after it has
+//! seen the leader silent for the whole `ttl`. So as long as
+//!
+//! * clocks differ in *rate* by no more than the `drift` setting (10 %; the time that they show
+//!   does not matter, and wall clocks decide nothing),
+//! * the store keeps what it has confirmed, and
+//! * nobody edits its records by hand,
+//!
+//! at any instant at most one process passes [`Leadership::check`] for an election, and terms
+//! strictly rise. The clock is `CLOCK_BOOTTIME`: it goes on while a machine is suspended.
+//!
+//! The session is renewed on a thread of its own, so the application's blocking code cannot starve
+//! it. That thread would also renew for an application that is wedged: give the node a
+//! [`health`](NodeBuilder::health) probe if that can happen to yours. A second thread only looks at
+//! the clock, and tells the work to stop when the first is stalled.
+//!
+//! # What is not promised
+//!
+//! * **Nothing can stop a process that pauses between its check and its side effect.** It may wake
+//!   up long after another was elected. Only the resource can refuse it: send the *term* along,
+//!   and compare. [`Fence`] does so where you write the resource yourself;
+//!   `Leadership::transaction` where your data is in the store's SQLite file.
+//! * Nobody leads through an outage of the store that is longer than the `ttl`.
+//! * Tasks, threads and processes that your work starts are yours to stop.
+//!
+//! # Dropping futures
+//!
+//! Every async function says what dropping its future does. In short: waits ([`Election::elected`],
+//! [`Election::lead`], [`NodeBuilder::start`]) are undone, and whatever they had won is given
+//! back; reads have no effect; resignations and [`Node::close`] go on in the background.
+
+mod builder;
+mod connect;
+mod driver;
+mod election;
+mod error;
+mod health;
+mod lead;
+mod leadership;
+mod link;
+mod node;
+mod office;
+mod page;
+mod reason;
+mod sys;
+mod timer;
+mod watchdog;
+
+pub use builder::NodeBuilder;
+pub use connect::{connect, connect_default};
+pub use election::{Election, Leader, LeaderChange, LeaderChanges};
+#[cfg(feature = "sqlite")]
+pub use error::TransactionError;
+pub use error::{ConnectError, ElectionError, Ending, LeadError, NotLeader, StartError, TransferError};
+pub use leadership::Leadership;
+pub use node::Node;
+pub use tenure_core::{
+    Drift, ElectionName, Fence, Fenced, NameError, Namespace, NodeId, Reason, SessionId, SettingsError, Term,
+};
+pub use tenure_store::{
+    Candidate, EventKind, EventQuery, EventRecord, Lease, NodeInfo, NodeRecord, NodeState, Options,
+    Retention, Store, StoreError, StoreUrl, UrlError,
+};
+
+#[cfg(feature = "memory")]
+pub use tenure_memory as memory;
+#[cfg(feature = "sqlite")]
+pub use tenure_sqlite as sqlite;

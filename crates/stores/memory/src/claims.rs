@@ -63,6 +63,9 @@ impl Transaction<'_> {
 
     fn grant(&mut self, claim: &Claim, node: NodeId) -> Term {
         self.start(&claim.election, &node);
+        if let Ok(session) = self.live(claim.session) {
+            session.grants += 1;
+        }
         let election = self.space.elections.entry(claim.election.clone()).or_default();
         let term = election.term().next();
         election.granted = term;

@@ -67,6 +67,7 @@ impl Transaction<'_> {
             renewed_at: SystemTime::now(),
             barrier: 0,
             notices: 0,
+            grants: 0,
         };
         self.space.sessions.insert(request.session, session);
         self.tell_of_node(EventKind::NodeJoined, &node, &joined);
@@ -78,7 +79,7 @@ impl Transaction<'_> {
         let session = self.live(session)?;
         let previous = session.sequence;
         session.renew(sequence, now);
-        Ok(Renewal { previous, notices: session.notices })
+        Ok(Renewal { previous, notices: session.notices, grants: session.grants })
     }
 
     pub(crate) fn close(&mut self, session: SessionId) {

@@ -37,6 +37,7 @@ pub(crate) struct Session {
     pub barrier: u64,
     /// How often others have left word for this session.
     pub notices: u64,
+    pub grants: u64,
 }
 
 impl Session {

@@ -20,6 +20,7 @@ CREATE TABLE tenure_sessions (
     ttl_ms          INTEGER NOT NULL,
     attempt         INTEGER NOT NULL DEFAULT 0,    -- claims below this number were overtaken
     notices         INTEGER NOT NULL DEFAULT 0,    -- how often others have left word
+    grants          INTEGER NOT NULL DEFAULT 0,    -- how many terms it was granted: fewer means a restored file
     opened_at       TEXT    NOT NULL,
     renewed_at      TEXT    NOT NULL,
     renewed_boot_ns INTEGER NOT NULL,              -- boot clock of the writer …

@@ -116,6 +116,10 @@ fn grant(scope: &Scope<'_>, mut contest: Contest<'_>, claim: &Claim, node: NodeI
     }
     contest.save()?;
     scope.execute(
+        "UPDATE tenure_sessions SET grants = grants + 1 WHERE id = ?1",
+        params![claim.session.to_string()],
+    )?;
+    scope.execute(
         "DELETE FROM tenure_candidates WHERE namespace = ?1 AND election = ?2 AND session = ?3",
         params![scope.namespace, claim.election.as_str(), claim.session.to_string()],
     )?;

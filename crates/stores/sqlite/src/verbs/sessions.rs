@@ -19,6 +19,7 @@ pub(super) struct Live {
     /// Claims with a lower attempt were overtaken by a resignation.
     pub barrier: u64,
     notices: u64,
+    grants: u64,
     pulse: Pulse,
 }
 
@@ -32,6 +33,7 @@ pub(super) fn find(scope: &Scope<'_>, session: SessionId) -> Result<Option<Live>
                 node: name(row, "node")?,
                 barrier: count(row, "attempt")?,
                 notices: count(row, "notices")?,
+                grants: count(row, "grants")?,
                 pulse: pulse(row, session, &scope.moment)?,
             })
         },
@@ -150,7 +152,8 @@ pub(crate) fn renew(scope: &Scope<'_>, session: SessionId, sequence: Sequence) -
             scope.moment.clock
         ],
     )?;
-    Ok(Renewal { previous: before.pulse.stamp.sequence, notices: before.notices })
+    let (previous, notices, grants) = (before.pulse.stamp.sequence, before.notices, before.grants);
+    Ok(Renewal { previous, notices, grants })
 }
 
 /// Closed and unknown sessions are left as they are.

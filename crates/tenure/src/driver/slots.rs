@@ -1,0 +1,88 @@
+//! The elections of a node, by name and by the machine's key.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tenure_core::{ElectionKey, ElectionName, Machine};
+use tokio::sync::{oneshot, watch};
+
+use crate::election::LeaderChange;
+use crate::error::ElectionError;
+use crate::office::Office;
+
+/// What the driver knows of one election beside the machine.
+pub(super) struct Slot {
+    pub name: ElectionName,
+    /// Handles of the application: while there are any, what is known is kept.
+    pub handles: usize,
+    pub candidate: Option<Candidate>,
+    /// The grant, until its lease is given back.
+    pub office: Option<Arc<Office>>,
+    /// Who waits for that.
+    pub released: Vec<oneshot::Sender<()>>,
+    pub observers: Vec<watch::Sender<Option<LeaderChange>>>,
+    pub last: Option<LeaderChange>,
+}
+
+/// Who waits for a grant.
+pub(super) struct Candidate {
+    pub id: u64,
+    pub granted: oneshot::Sender<Result<Arc<Office>, ElectionError>>,
+}
+
+#[derive(Default)]
+pub(super) struct Slots {
+    by_name: HashMap<ElectionName, ElectionKey>,
+    by_key: Vec<Option<Slot>>,
+}
+
+impl Slots {
+    pub(super) fn find(&self, name: &ElectionName) -> Option<ElectionKey> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(super) fn get(&self, key: ElectionKey) -> Option<&Slot> {
+        self.by_key.get(key.index())?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, key: ElectionKey) -> Option<&mut Slot> {
+        self.by_key.get_mut(key.index())?.as_mut()
+    }
+
+    /// The key of this election, which is added if it is new.
+    pub(super) fn key(&mut self, name: &ElectionName, machine: &mut Machine) -> ElectionKey {
+        if let Some(key) = self.find(name) {
+            return key;
+        }
+        let key = machine.add();
+        if self.by_key.len() <= key.index() {
+            self.by_key.resize_with(key.index() + 1, || None);
+        }
+        self.by_key[key.index()] = Some(Slot {
+            name: name.clone(),
+            handles: 0,
+            candidate: None,
+            office: None,
+            released: Vec::new(),
+            observers: Vec::new(),
+            last: None,
+        });
+        self.by_name.insert(name.clone(), key);
+        key
+    }
+
+    /// Forgets an election that nobody needs any more.
+    pub(super) fn tidy(&mut self, key: ElectionKey, machine: &mut Machine) {
+        let Some(slot) = self.get(key) else { return };
+        let needed = slot.handles > 0
+            || slot.candidate.is_some()
+            || slot.office.is_some()
+            || !slot.observers.is_empty();
+        if needed || !machine.remove(key) {
+            return;
+        }
+        if let Some(slot) = self.by_key[key.index()].take() {
+            self.by_name.remove(&slot.name);
+        }
+    }
+}

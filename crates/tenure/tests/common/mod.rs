@@ -1,0 +1,188 @@
+//! What the tests share: a store that can be told to misbehave, and waits that cannot hang.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+#![allow(dead_code, reason = "every test file uses its own part of it")]
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tenure::{
+    ElectionName, EventQuery, EventRecord, Node, NodeBuilder, NodeRecord, SessionId, Store, StoreError,
+};
+use tenure_core::{Capabilities, Opening, Record, Renewal, Sequence, Standing};
+use tenure_store::{Candidate, Claim, Deletion, Hints, Open, Options, Pending, Reply, Resign};
+
+/// Longer than anything here takes, on any machine: reached only when something hangs.
+pub const HANG: Duration = Duration::from_secs(20);
+
+/// Waits, but not forever.
+pub async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(HANG, future).await.expect("this takes too long: something hangs")
+}
+
+/// Waits until `condition` holds.
+pub async fn until(condition: impl Fn() -> bool) {
+    soon(async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+}
+
+/// The same without a runtime.
+pub fn until_blocking(condition: impl Fn() -> bool) {
+    let end = tenure_store::clock::now() + HANG;
+    while !condition() {
+        assert!(tenure_store::clock::now() < end, "this takes too long: something hangs");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub fn memory() -> Arc<dyn Store> {
+    Arc::new(tenure_memory::MemoryStore::new(Options::default()))
+}
+
+pub async fn sqlite(directory: &tempfile::TempDir) -> Arc<dyn Store> {
+    let path = directory.path().join("tenure.db");
+    tenure::connect(format!("sqlite:{}", path.display())).await.unwrap()
+}
+
+/// A node for tests in which nothing is to lapse.
+pub fn calm(id: &str) -> NodeBuilder {
+    Node::builder(id).ttl(Duration::from_secs(60))
+}
+
+/// A node for tests in which something is to lapse.
+pub fn brief(id: &str) -> NodeBuilder {
+    Node::builder(id).ttl(Duration::from_millis(900))
+}
+
+pub async fn start(builder: NodeBuilder, store: &Arc<dyn Store>) -> Node {
+    soon(builder.start(Arc::clone(store))).await.unwrap()
+}
+
+/// What a verb does instead of its duty.
+#[derive(Clone, Debug, Default)]
+pub enum Manner {
+    /// Its duty.
+    #[default]
+    Dutiful,
+    /// Nothing, and says so.
+    Refuses,
+    /// Cannot be used.
+    Misconfigured,
+    /// Never answers.
+    Hangs,
+    /// Does its duty, but answers as if it had not been heard.
+    LosesReplies,
+    /// Blocks the thread that asks, until released.
+    Blocks(Arc<AtomicBool>),
+    /// Panics.
+    Panics,
+}
+
+/// A store that counts what it is asked, and misbehaves as told.
+pub struct Wrapped {
+    inner: Arc<dyn Store>,
+    manners: Mutex<HashMap<&'static str, Manner>>,
+    counts: Mutex<HashMap<&'static str, u64>>,
+}
+
+impl Wrapped {
+    pub fn new(inner: Arc<dyn Store>) -> Arc<Self> {
+        Arc::new(Self { inner, manners: Mutex::default(), counts: Mutex::default() })
+    }
+
+    pub fn store(self: &Arc<Self>) -> Arc<dyn Store> {
+        Arc::clone(self) as Arc<dyn Store>
+    }
+
+    pub fn set(&self, verb: &'static str, manner: Manner) {
+        self.manners.lock().unwrap().insert(verb, manner);
+    }
+
+    pub fn set_all(&self, manner: &Manner) {
+        for verb in ["open", "renew", "claim", "resign", "close", "read", "candidates", "delete"] {
+            self.set(verb, manner.clone());
+        }
+    }
+
+    pub fn count(&self, verb: &'static str) -> u64 {
+        self.counts.lock().unwrap().get(verb).copied().unwrap_or(0)
+    }
+
+    fn pass<'a, T: Send + 'a>(
+        &self,
+        verb: &'static str,
+        duty: impl FnOnce() -> Pending<'a, Reply<T>> + Send + 'a,
+    ) -> Pending<'a, Reply<T>> {
+        *self.counts.lock().unwrap().entry(verb).or_default() += 1;
+        let manner = self.manners.lock().unwrap().get(verb).cloned().unwrap_or_default();
+        match manner {
+            Manner::Dutiful => duty(),
+            Manner::Refuses => Box::pin(async { Err(StoreError::unavailable("told to refuse")) }),
+            Manner::Misconfigured => {
+                Box::pin(async { Err(StoreError::misconfigured("the table is missing; run `make it`")) })
+            }
+            Manner::Hangs => Box::pin(std::future::pending()),
+            Manner::LosesReplies => Box::pin(async {
+                let _ = duty().await;
+                Err(StoreError::indeterminate("told to lose the reply"))
+            }),
+            Manner::Blocks(released) => {
+                until_blocking(|| released.load(Ordering::Acquire));
+                duty()
+            }
+            Manner::Panics => panic!("told to panic in {verb}"),
+        }
+    }
+}
+
+impl Store for Wrapped {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+    fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
+        self.pass("open", || self.inner.open(request))
+    }
+    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+        self.pass("renew", move || self.inner.renew(session, sequence, attempt))
+    }
+    fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>> {
+        self.pass("claim", || self.inner.claim(request))
+    }
+    fn resign(&self, request: Resign) -> Pending<'_, Reply<()>> {
+        self.pass("resign", || self.inner.resign(request))
+    }
+    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
+        self.pass("close", move || self.inner.close(session))
+    }
+    fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
+        self.pass("read", || self.inner.read(election))
+    }
+    fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>> {
+        self.pass("delete", move || self.inner.delete(election, force))
+    }
+    fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {
+        self.pass("candidates", || self.inner.candidates(election))
+    }
+    fn elections(&self) -> Pending<'_, Reply<Vec<(ElectionName, Record)>>> {
+        self.inner.elections()
+    }
+    fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>> {
+        self.inner.nodes()
+    }
+    fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
+        self.inner.events(query)
+    }
+    fn news(&self) -> Hints {
+        self.inner.news()
+    }
+    fn as_any(&self) -> &dyn Any {
+        self.inner.as_any()
+    }
+}
