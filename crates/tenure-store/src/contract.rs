@@ -79,7 +79,7 @@ pub struct Claim {
     /// still the one freed under this term.
     pub disinherit: Option<Term>,
     /// The highest term that this node has seen. The granted term is above it, and the store
-    /// remembers it even if the claim is refused.
+    /// remembers it even if the claim is refused (unless it is void, or its election was ended).
     pub above: Term,
     /// The term of the election when this candidate first saw it. If the election was ended
     /// under a later term, the claim is refused. `None`: it has not seen it yet.
@@ -93,7 +93,9 @@ pub struct Resign {
     pub session: SessionId,
     /// Of which election.
     pub election: ElectionName,
-    /// Voids every claim of this session with a lower number that has not arrived yet.
+    /// Voids every claim of this session with a lower number that has not arrived yet. In turn, a
+    /// claim with a higher number voids this: a resignation that arrives after its session was
+    /// told that it leads again frees nothing.
     pub attempt: u64,
     /// Frees only this term. `None`: whatever this session holds of the election.
     pub term: Option<Term>,
@@ -180,13 +182,14 @@ pub trait Store: Send + Sync + 'static {
 
     /// Opens a session and registers its node, in one write.
     ///
-    /// Repeating it for a live session counts as a renewal. `Occupied` if another live session
+    /// Repeating it for a live session, with a higher sequence, counts as a renewal. `Occupied` if another live session
     /// has the same node id and is neither superseded nor retired by this request.
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>>;
 
     /// Keeps everything under a session, in one write however much that is.
     ///
-    /// Sets the sequence to `sequence` if that is higher. Never answered from a cache.
+    /// Sets the sequence to `sequence` if that is higher; every attempt has a higher one, since
+    /// rivals compare it. Never answered from a cache.
     /// `attempt` counts from 1 within one renewal; from the second on, a store with connections
     /// uses a fresh one. [`StoreError::SessionLost`] if the session is closed, retired, or
     /// unknown.

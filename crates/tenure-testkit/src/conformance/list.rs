@@ -49,7 +49,7 @@ macro_rules! conformance {
             priority: a_courteous_claim_leaves_a_free_lease_to_a_higher_priority,
                 candidates_are_ordered_by_priority_and_then_by_arrival;
             registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;
-            renewal: it_tells_the_sequence_before, a_late_duplicate_does_not_lower_the_sequence,
+            renewal: it_tells_the_sequence_before, it_tells_how_many_terms_were_granted, a_late_duplicate_does_not_lower_the_sequence,
                 an_unknown_session_is_lost, one_renewal_keeps_a_thousand_elections;
             resignation: it_frees_only_its_own_term, it_frees_only_its_own_session,
                 a_claim_that_it_has_overtaken_is_void, it_is_void_once_a_later_claim_was_answered,

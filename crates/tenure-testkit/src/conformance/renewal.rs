@@ -26,6 +26,19 @@ pub async fn it_tells_the_sequence_before(fixture: Arc<Fixture>) {
     assert_eq!(node.renew_as(before + 6).await.expect("the session is live").previous, before + 5);
 }
 
+/// So that a leader notices a store that was rolled back to before its grant.
+pub async fn it_tells_how_many_terms_were_granted(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let node = Node::open(&store, "a").await;
+    assert_eq!(node.renew().await.grants, 0);
+    node.lead("reports").await;
+    node.lead("billing").await;
+    assert_eq!(node.renew().await.grants, 2);
+    let again = store.claim(node.claim("reports")).await.expect("the store answers").value;
+    assert!(matches!(again, Standing::Leading { .. }), "{again:?}");
+    assert_eq!(node.renew().await.grants, 2, "a repeated claim is no new grant");
+}
+
 /// It was sent before what the store has heard since.
 pub async fn a_late_duplicate_does_not_lower_the_sequence(fixture: Arc<Fixture>) {
     let store = fixture.connect().await;
