@@ -1,7 +1,7 @@
 //! Standing for an election: wait for the very instant at which the lease may be taken, then claim.
 
 use crate::capabilities::{ExpiryJudge, News, Succession};
-use crate::election::{Act, Candidacy, Phase, Resignation, Role};
+use crate::election::{Act, Candidacy, Phase, Resignation, Role, Then};
 use crate::event::Event;
 use crate::machine::{Machine, Refusal};
 use crate::plants::Plant;
@@ -26,7 +26,7 @@ impl Machine {
         }
         match &mut self.election(key).role {
             Role::Idle => self.become_standing(key, now),
-            Role::Resigning(resignation) if !resignation.stand_again => resignation.stand_again = true,
+            Role::Resigning(resignation) if resignation.then == Then::Rest => resignation.then = Then::Stand,
             Role::Standing(_) | Role::Leading { .. } | Role::Resigning(_) => {
                 return Err(Refusal::AlreadyStanding);
             }
@@ -49,7 +49,7 @@ impl Machine {
                     self.events.push_back(Event::Withdrawn { election: key });
                 }
             }
-            Role::Resigning(Resignation { stand_again, .. }) => *stand_again = false,
+            Role::Resigning(Resignation { then, .. }) => *then = Then::Rest,
             Role::Idle | Role::Leading { .. } | Role::Stopping { .. } => {}
         }
     }
@@ -227,10 +227,13 @@ impl Machine {
                 self.become_leading(key, term, now);
             }
             // Granted to a node whose application has become unwell meanwhile: back with it.
-            Ok(Answer::Claim(Standing::Leading { .. })) => {
+            Ok(Answer::Claim(Standing::Leading { term })) => {
                 self.become_resigning(key, None, None, now);
-                if let Role::Resigning(resignation) = &mut self.election(key).role {
-                    resignation.stand_again = true;
+                let election = self.election(key);
+                election.highest = election.highest.max(term);
+                election.since.get_or_insert(term);
+                if let Role::Resigning(resignation) = &mut election.role {
+                    resignation.then = Then::GoOn;
                 }
             }
             Ok(Answer::Claim(Standing::Queued { behind, seen, .. })) => {

@@ -74,8 +74,19 @@ pub(crate) struct Resignation {
     pub attempt: u64,
     pub step: Step,
     pub failures: u32,
-    /// The user has asked to stand again meanwhile.
-    pub stand_again: bool,
+    /// What comes after.
+    pub then: Then,
+}
+
+/// What a node does once it has given back what it had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Nothing.
+    Rest,
+    /// The user has asked to stand meanwhile: a new candidacy.
+    Stand,
+    /// The candidacy goes on: only a grant that could not be used was given back.
+    GoOn,
 }
 
 /// A request that is repeated until it is answered.

@@ -1,6 +1,6 @@
 //! Leading an election, ceasing to, and giving it back.
 
-use crate::election::{Release, Resignation, Role, Step};
+use crate::election::{Release, Resignation, Role, Step, Then};
 use crate::event::{Event, Reason};
 use crate::machine::{Machine, Refusal};
 use crate::name::NodeId;
@@ -84,7 +84,7 @@ impl Machine {
         );
         let attempt = self.next_attempt();
         let step = Step::Pausing { until: now };
-        let resignation = Resignation { term, to, attempt, step, failures: 0, stand_again: false };
+        let resignation = Resignation { term, to, attempt, step, failures: 0, then: Then::Rest };
         self.election(key).role = Role::Resigning(resignation);
         self.ask_to_resign(key, now);
         self.arm(key);
@@ -118,9 +118,10 @@ impl Machine {
     /// The resignation is through, or the session that it was under is over.
     pub(crate) fn resigned(&mut self, key: ElectionKey, now: Instant) {
         let Role::Resigning(resignation) = &self.election(key).role else { return };
-        let (term, stand_again) = (resignation.term, resignation.stand_again);
+        let (term, then) = (resignation.term, resignation.then);
+        let since = self.election(key).since;
         self.become_idle(key);
-        let stands = stand_again && !self.closing;
+        let stands = then != Then::Rest && !self.closing;
         match term {
             Some(term) => self.events.push_back(Event::Resigned { election: key, term }),
             None if !stands => self.events.push_back(Event::Withdrawn { election: key }),
@@ -128,6 +129,9 @@ impl Machine {
         }
         if stands {
             self.become_standing(key, now);
+        }
+        if stands && then == Then::GoOn {
+            self.election(key).since = since;
         }
     }
 

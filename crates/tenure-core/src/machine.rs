@@ -366,6 +366,8 @@ impl Machine {
             if let Some(at) = wake {
                 self.timers.arm(at, key);
             }
+            let elections = &self.elections;
+            self.timers.prune(|key| elections[key.index()].as_ref().and_then(|election| election.armed));
         }
     }
 

@@ -88,7 +88,7 @@ impl Machine {
 
     pub(crate) fn open_session(&mut self, supersedes: Option<SessionId>, now: Instant) {
         let mut id = (u128::from(self.dice.roll()) << 64) | u128::from(self.dice.roll());
-        if self.planted.has(Plant::RestartInheritsSession) {
+        if self.planted.has(Plant::RestartInheritsSession) && matches!(self.session, Session::Idle) {
             id = self.node.as_str().bytes().fold(1, |hash, byte| hash * 257 + u128::from(byte));
         }
         self.session = Session::Opening(Attempt {
@@ -196,7 +196,8 @@ impl Machine {
         }
         let look = Look { sent: flight.sent, received: now };
         let lapses = attempt.rival.observe(&pulse, look, trust, drift, planted);
-        let until = lapses.min(now + poll).max(now + poll / 16);
+        // At the very instant at which it must have lapsed; a store that judges otherwise is asked again.
+        let until = if lapses > now { lapses.min(now + poll) } else { now + poll / 16 };
         attempt.over = (lapses <= until).then_some(pulse.stamp);
         attempt.step = Step::Pausing { until };
         self.longest_ttl = self.longest_ttl.max(pulse.ttl);
@@ -236,9 +237,14 @@ impl Machine {
 
     fn renew(&mut self, now: Instant) {
         let Session::Open(open) = &mut self.session else { return };
+        let left = open.deadline.since(now);
+        // Half of what is left, and half of that again: without an end, a storm before the deadline.
+        if left < open.ttl / 50 {
+            open.next = open.deadline;
+            return;
+        }
         open.sequence += 1;
         open.grants_sent = open.grants;
-        let left = open.deadline.since(now);
         let patience = (open.ttl / 6).min(left / 2);
         let session = open.id;
         let verb = Verb::Renew { session, sequence: open.sequence, attempt: open.failed + 1 };

@@ -20,6 +20,16 @@ impl Timers {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
+    /// Drops stale timers from the top, so that nobody is woken for one.
+    pub fn prune(&mut self, armed: impl Fn(ElectionKey) -> Option<Instant>) {
+        while let Some(Reverse((at, key))) = self.heap.peek() {
+            if armed(*key) == Some(*at) {
+                return;
+            }
+            self.heap.pop();
+        }
+    }
+
     /// The next timer that is due, stale or not.
     pub fn due(&mut self, now: Instant) -> Option<(Instant, ElectionKey)> {
         if self.next()? > now {

@@ -45,6 +45,8 @@ kinds! {
     Crash,
     /// The process is stopped (SIGSTOP, a long collection, a suspended laptop).
     Pause,
+    /// The process is stopped the moment it has asked for its next renewal.
+    Nap,
     /// The machine is paused together with its boot clock; its wall clock is corrected afterwards.
     Freeze,
     /// The wall clock of the node is stepped.
@@ -57,6 +59,8 @@ kinds! {
     CutReplies,
     /// Every message of the node takes long, so that they overtake each other.
     Slow,
+    /// The node's link dies slowly: first its messages take long, then none passes.
+    Fade,
     /// Every request of the node arrives twice, the second time late.
     Duplicate,
     /// The store refuses everything.
@@ -81,6 +85,8 @@ kinds! {
     Transfer,
     /// A candidate withdraws.
     Withdraw,
+    /// A candidate withdraws the moment it has next claimed.
+    Rue,
     /// Somebody ends the election.
     Delete,
     /// The node is closed, and started again later.
@@ -111,6 +117,7 @@ pub fn plan(config: &Config, dice: &mut Dice) -> Vec<Fault> {
             at = (last.at + dice.below(config.ttl)).min(config.calm_at - 1);
             node = last.node;
         }
+        let lasts = if kind == Kind::Fade { lasts + config.ttl * 3 / 2 } else { lasts };
         faults.push(Fault { at, lasts, node, election, kind });
     }
     faults.sort_by_key(|fault| fault.at);

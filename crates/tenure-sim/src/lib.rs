@@ -16,6 +16,7 @@ pub mod fault;
 mod invariants;
 mod mishap;
 mod node;
+pub mod proof;
 pub mod run;
 pub mod shrink;
 mod store;

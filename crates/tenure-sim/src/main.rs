@@ -22,7 +22,7 @@ Options:
   --quiet        no timeline, no table
 
 Example: cargo xtask sim --seeds 100000
-         cargo xtask sim --plant DeadlineFromReply --seeds 100
+         cargo xtask sim --plant DriftIgnored --seeds 1000
 ";
 
 #[derive(Default)]

@@ -1,8 +1,10 @@
 //! How faults begin and end, and how everything is mended for the calm phase.
 
+use tenure_core::Verb;
+
 use crate::fact::Fact;
 use crate::fault::{Fault, Kind};
-use crate::node::Work;
+use crate::node::{Ails, Work};
 use crate::world::{What, World};
 
 impl World {
@@ -46,6 +48,8 @@ impl World {
                 self.nodes[node].kill();
                 return self.at(self.real + lasts, What::Start { node });
             }
+            Kind::Nap => return self.nodes[node].ails.nap = lasts,
+            Kind::Rue => return self.nodes[node].ails.rues = true,
             Kind::Pause => self.nodes[node].paused = true,
             Kind::Freeze => {
                 self.nodes[node].paused = true;
@@ -77,6 +81,10 @@ impl World {
             Kind::CutRequests => &mut [&mut node.ails.mute],
             Kind::CutReplies => &mut [&mut node.ails.deaf],
             Kind::Slow => &mut [&mut node.ails.slow],
+            Kind::Fade => {
+                node.ails.dead_from = self.real + self.config.ttl;
+                &mut [&mut node.ails.fades]
+            }
             Kind::Duplicate => &mut [&mut node.ails.twice],
             Kind::Unwell => &mut [&mut node.ails.unwell],
             Kind::Clumsy => &mut [&mut node.ails.clumsy],
@@ -97,18 +105,37 @@ impl World {
         }
     }
 
-    fn tell_health(&mut self, node: usize) {
+    pub(crate) fn tell_health(&mut self, node: usize) {
         let well = self.nodes[node].ails.unwell == 0;
-        if self.nodes[node].awake() {
+        if self.nodes[node].awake() && self.nodes[node].ails.told_unwell == well {
+            self.nodes[node].ails.told_unwell = !well;
             self.drive(node, |machine, now| machine.health(well, now));
         }
     }
 
-    fn resume(&mut self, node: usize) {
+    /// What a node's user or fate had in store for the moment of this request.
+    pub(crate) fn spring(&mut self, node: usize, verb: &Verb) {
+        let life = self.nodes[node].life;
+        match verb {
+            Verb::Renew { .. } if self.nodes[node].ails.nap > 0 => {
+                let lasts = std::mem::take(&mut self.nodes[node].ails.nap);
+                self.nodes[node].paused = true;
+                self.at(self.real + lasts, What::Resume { node });
+            }
+            Verb::Claim { election, .. } if self.nodes[node].ails.rues => {
+                self.nodes[node].ails.rues = false;
+                self.at(self.real, What::Withdraw { node, life, election: election.index() });
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn resume(&mut self, node: usize) {
         if !self.nodes[node].paused || self.nodes[node].frozen.is_some() {
             return;
         }
         self.nodes[node].paused = false;
+        self.nodes[node].resumed = self.real;
         self.nodes[node].connected_since = self.real;
         self.trace.line(self.real, || format!("n{node} goes on"));
         if self.nodes[node].machine.is_none() {
@@ -180,13 +207,12 @@ impl World {
         self.calm = true;
         self.store_ails = crate::world::StoreAils::default();
         for node in 0..self.nodes.len() {
-            let ails = std::mem::take(&mut self.nodes[node].ails);
+            let told_unwell = self.nodes[node].ails.told_unwell;
+            self.nodes[node].ails = Ails { told_unwell, ..Ails::default() };
             let real = self.real;
             self.thaw(node);
             self.resume(node);
-            if ails.unwell > 0 {
-                self.tell_health(node);
-            }
+            self.tell_health(node);
             if self.nodes[node].config.persistent {
                 self.nodes[node].wants.fill(true);
             }

@@ -40,6 +40,8 @@ pub struct SimNode {
     pub met: Option<Real>,
     /// Stopped: nothing is dealt with.
     pub paused: bool,
+    /// When it last went on.
+    pub resumed: Real,
     /// Since when its machine has been paused together with its boot clock.
     pub frozen: Option<Real>,
     /// What arrived meanwhile.
@@ -71,8 +73,18 @@ pub struct Ails {
     pub deaf: u32,
     /// Messages take long.
     pub slow: u32,
+    /// Messages take a little long, until the link is dead.
+    pub fades: u32,
+    /// When it is dead.
+    pub dead_from: Real,
     /// Requests arrive twice.
     pub twice: u32,
+    /// For how long it will be stopped once it has asked for a renewal.
+    pub nap: Real,
+    /// The machine was told that the application is unwell.
+    pub told_unwell: bool,
+    /// Its user will withdraw once it has claimed.
+    pub rues: bool,
     /// The application is unwell.
     pub unwell: u32,
     /// Work stops slowly.
@@ -94,6 +106,7 @@ impl SimNode {
             life: 0,
             met: None,
             paused: false,
+            resumed: 0,
             frozen: None,
             held: Vec::new(),
             ails: Ails::default(),

@@ -7,6 +7,7 @@ use tenure_core::Plant;
 use crate::config::Config;
 use crate::coverage::Coverage;
 use crate::invariants::Violation;
+use crate::proof::proves;
 use crate::run::run;
 
 /// What became of many runs.
@@ -70,7 +71,9 @@ fn work(next: &AtomicU64, end: &AtomicU64, plant: Option<Plant>, stop: bool) -> 
         part.elections += outcome.elections;
         part.coverage.merge(&outcome.coverage);
         hashes.push((seed, outcome.hash));
-        if let Some(violation) = outcome.violation {
+        // With a bug planted, only what the bug breaks by its nature counts.
+        let counts = |violation: &Violation| plant.is_none_or(|plant| proves(plant, violation.promise));
+        if let Some(violation) = outcome.violation.filter(counts) {
             part.violations.push((seed, violation));
             if stop {
                 end.store(0, Ordering::Relaxed);

@@ -37,6 +37,10 @@ pub enum What {
     WorkStopped { node: usize, life: u32, election: usize },
     /// A user lets its node stand.
     Stand { node: usize, life: u32, election: usize },
+    /// A user lets its node withdraw.
+    Withdraw { node: usize, life: u32, election: usize },
+    /// A stopped process goes on.
+    Resume { node: usize },
     /// A node starts.
     Start { node: usize },
     /// The store's own timer fires.
@@ -180,7 +184,9 @@ impl World {
             What::Reply { node, .. }
             | What::Hint { node, .. }
             | What::WorkStopped { node, .. }
-            | What::Stand { node, .. } => self.input(node, what),
+            | What::Stand { node, .. }
+            | What::Withdraw { node, .. } => self.input(node, what),
+            What::Resume { node } => self.resume(node),
             What::Start { node } => self.start(node),
             What::StoreTimer => {
                 self.store_alarm = None;
@@ -220,9 +226,8 @@ impl World {
         self.trace.line(self.real, || format!("n{node} starts"));
         let life = self.nodes[node].life;
         self.drive(node, |machine, now| machine.start(now));
-        if self.nodes[node].ails.unwell > 0 {
-            self.drive(node, |machine, now| machine.health(false, now));
-        }
+        self.nodes[node].ails.told_unwell = false;
+        self.tell_health(node);
         for election in 0..self.config.elections {
             if self.nodes[node].wants[election] {
                 let at = self.real + self.dice.below(self.config.ttl / 10);
@@ -257,6 +262,10 @@ impl World {
                     self.drive(node, |machine, now| machine.stopped(key, now));
                 }
             }
+            What::Withdraw { life, election, .. } if life == self.nodes[node].life => {
+                let key = self.nodes[node].keys[election];
+                self.drive(node, |machine, now| machine.withdraw(key, now));
+            }
             What::Stand { life, election, .. } if life == self.nodes[node].life => {
                 self.nodes[node].acquainted[election] = None;
                 let key = self.nodes[node].keys[election];
@@ -278,24 +287,31 @@ impl World {
     ) {
         let told_lost = matches!(outcome, Err(Failure::SessionLost));
         let failed = outcome.is_err();
-        let awaited = self.nodes[node].machine.as_ref().is_some_and(|machine| machine.awaits(id));
-        if awaited && outcome.is_ok() {
+        let tells = matches!(
+            outcome,
+            Ok((_, Answer::Claim(Standing::Refused { .. } | Standing::Queued { .. }) | Answer::Read(_)))
+        );
+        // What the machine makes of it is known only once it has looked at its clocks.
+        let (mut awaited, mut asking) = (false, false);
+        self.drive(node, |machine, now| {
+            awaited = machine.awaits(id);
+            asking = id.election().is_some_and(|key| machine.role(key) == "asking");
+            machine.reply(id, outcome, now);
+        });
+        if !awaited {
+            return;
+        }
+        if !failed {
             self.nodes[node].met.get_or_insert(self.real);
         }
-        if let Ok((_, Answer::Claim(Standing::Refused { .. } | Standing::Queued { .. }) | Answer::Read(_))) =
-            outcome
-            && let Some(election) = self.election_of(node, id)
-            && awaited
-            && self.nodes[node].role(election) == "asking"
-        {
+        if let Some(election) = self.election_of(node, id).filter(|_| tells && asking) {
             self.nodes[node].acquainted[election].get_or_insert(self.real);
             self.nodes[node].looked[election] = executed;
         }
-        self.drive(node, |machine, now| machine.reply(id, outcome, now));
-        if awaited && told_lost {
+        if told_lost {
             self.facts.push(Fact::ToldSessionLost { node });
         }
-        if awaited && failed && id.election().is_none() {
+        if failed && id.election().is_none() {
             self.facts.push(Fact::Unrenewed { node });
         }
     }
@@ -386,6 +402,9 @@ impl World {
     fn travel(&mut self, node: usize) -> Real {
         let network = self.config.network;
         let usual = network.least + self.dice.below(network.spread);
+        if self.nodes[node].ails.fades > 0 {
+            return usual + self.dice.below(self.config.ttl / 8);
+        }
         if self.nodes[node].ails.slow == 0 {
             return usual;
         }
@@ -396,11 +415,18 @@ impl World {
         }
     }
 
+    fn link_is_dead(&self, node: usize) -> bool {
+        let ails = &self.nodes[node].ails;
+        ails.fades > 0 && self.real >= ails.dead_from
+    }
+
     fn send(&mut self, node: usize, request: Request) {
         let life = self.nodes[node].life;
         self.trace.mix(request.id.serial());
         self.trace.line(self.real, || format!("n{node} asks {:?}", request.verb));
-        if self.nodes[node].ails.mute > 0 || self.store_ails.hangs > 0 {
+        self.spring(node, &request.verb);
+        let dead = self.link_is_dead(node);
+        if self.nodes[node].ails.mute > 0 || dead || self.store_ails.hangs > 0 {
             return;
         }
         let at = self.real + self.travel(node);
@@ -427,7 +453,7 @@ impl World {
             _ => format!("store answers n{node}: {outcome:?}"),
         });
         self.after_store();
-        if self.nodes[node].ails.deaf > 0 || self.store_ails.mute > 0 {
+        if self.nodes[node].ails.deaf > 0 || self.link_is_dead(node) || self.store_ails.mute > 0 {
             return;
         }
         let at = self.real + self.travel(node);
@@ -444,7 +470,7 @@ impl World {
         if self.config.capabilities.news == News::Push && self.store_ails.no_news == 0 {
             for election in changed {
                 for node in 0..self.nodes.len() {
-                    if self.nodes[node].ails.deaf == 0 {
+                    if self.nodes[node].ails.deaf == 0 && !self.link_is_dead(node) {
                         let at = self.real + self.travel(node);
                         self.at(at, What::Hint { node, election });
                     }

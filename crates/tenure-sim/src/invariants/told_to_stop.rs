@@ -37,7 +37,9 @@ impl Invariant for ToldToStop {
             if rival.frozen.is_none() && rival.check(election, world.real).is_some() {
                 return Err(format!("n{node} is granted e{election} while n{other} passes its check"));
             }
-            if !rival.paused && rival.work[election] == Work::Running {
+            // A process that has just been continued finds out as soon as its driver is woken.
+            let awake = !rival.paused && world.real > rival.resumed + world.config.latency;
+            if awake && rival.work[election] == Work::Running {
                 return Err(format!("n{node} is granted e{election}, and n{other} was not told to stop"));
             }
         }

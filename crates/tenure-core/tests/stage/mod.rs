@@ -1,0 +1,163 @@
+//! A stage for one machine: the test is the store, the clock and the user.
+
+#![allow(dead_code, reason = "each test file uses its own part of the stage")]
+
+use std::time::Duration;
+
+use tenure_core::{
+    Age, Answer, Capabilities, ElectionKey, Event, ExpiryJudge, Failure, Holder, Instant, Machine, News,
+    NodeId, Opening, Pulse, Record, Renewal, Request, RequestId, SessionId, Settings, Stamp, Standing,
+    StoreIdentity, Succession, Term, Verb,
+};
+
+pub const TTL: Duration = Duration::from_secs(10);
+/// What a renewal is worth with the default settings: 10 s counted slowly, less the stop margin.
+pub const LEASE: Duration = Duration::from_nanos(8_181_818_181 - 500_000_000);
+
+pub const RACE: Capabilities =
+    Capabilities { succession: Succession::Race, expiry: ExpiryJudge::Candidate, news: News::Push };
+
+pub struct Stage {
+    pub machine: Machine,
+    pub now: Instant,
+    pub store: StoreIdentity,
+    pub key: ElectionKey,
+}
+
+pub fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+impl Stage {
+    /// A machine that has not been started, at one hour past boot.
+    pub fn new(capabilities: Capabilities, settings: Settings) -> Self {
+        let node = NodeId::new("me").unwrap();
+        let mut machine = Machine::new(node, settings, capabilities, 7).unwrap();
+        let key = machine.add();
+        let now = Instant::ZERO + Duration::from_secs(3600);
+        Self { machine, now, store: StoreIdentity(1), key }
+    }
+
+    /// A machine with an open session, opened just now and answered at once.
+    pub fn open(capabilities: Capabilities, settings: Settings) -> Self {
+        let mut stage = Self::new(capabilities, settings);
+        stage.machine.start(stage.now);
+        let open = stage.request();
+        assert!(matches!(open.verb, Verb::Open { .. }), "{open:?}");
+        stage.answer(open.id, Answer::Open(Opening::Opened { ttl: settings.ttl }));
+        assert!(matches!(stage.events()[..], [Event::Opened { .. }]));
+        stage
+    }
+
+    /// A leader under term 1, elected just now.
+    pub fn leading(capabilities: Capabilities, settings: Settings) -> Self {
+        let mut stage = Self::open(capabilities, settings);
+        stage.machine.stand(stage.key, stage.now).unwrap();
+        let claim = stage.request();
+        stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(1) }));
+        let election = stage.key;
+        assert_eq!(stage.events()[0], Event::Elected { election, term: Term::new(1) });
+        stage
+    }
+
+    /// A candidate that was refused just now, with this record.
+    pub fn refused(capabilities: Capabilities, settings: Settings, seen: Record) -> Self {
+        let mut stage = Self::open(capabilities, settings);
+        // So that the store has been known for long.
+        stage.pass(Duration::from_millis(1));
+        stage.machine.stand(stage.key, stage.now).unwrap();
+        let first = stage.request();
+        match first.verb {
+            Verb::Claim { .. } => stage.refuse(first.id, seen),
+            _ => stage.answer(first.id, Answer::Read(seen)),
+        }
+        stage.events();
+        stage
+    }
+
+    /// Lets time pass without waking the machine.
+    pub fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    /// Goes to the instant at which the machine wants to be woken, and wakes it.
+    pub fn wake(&mut self) -> Instant {
+        let at = self.machine.poll_timeout().expect("it wants to be woken");
+        self.now = self.now.max(at);
+        self.machine.handle_timeout(self.now);
+        self.now
+    }
+
+    /// The next request, which must be there.
+    pub fn request(&mut self) -> Request {
+        self.machine.poll_request().expect("a request")
+    }
+
+    pub fn verbs(&mut self) -> Vec<Verb> {
+        std::iter::from_fn(|| self.machine.poll_request()).map(|request| request.verb).collect()
+    }
+
+    pub fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.machine.poll_event()).collect()
+    }
+
+    pub fn answer(&mut self, id: RequestId, answer: Answer) {
+        self.machine.reply(id, Ok((self.store, answer)), self.now);
+    }
+
+    pub fn refuse(&mut self, id: RequestId, seen: Record) {
+        self.answer(id, Answer::Claim(Standing::Refused { seen, outranked: false }));
+    }
+
+    pub fn fail(&mut self, id: RequestId, failure: Failure) {
+        self.machine.reply(id, Err(failure), self.now);
+    }
+
+    pub fn renewed(&mut self, request: &Request) {
+        let Verb::Renew { sequence, .. } = request.verb else { panic!("{request:?}") };
+        let grants = u64::from(self.check().is_some());
+        self.answer(request.id, Answer::Renew(Renewal { previous: sequence - 1, notices: 0, grants }));
+    }
+
+    /// Wakes the machine until it asks something, and gives that.
+    pub fn next_request(&mut self) -> Request {
+        loop {
+            if let Some(request) = self.machine.poll_request() {
+                return request;
+            }
+            self.wake();
+        }
+    }
+
+    /// The next request that is no renewal; renewals are answered at once.
+    pub fn next_deed(&mut self) -> Request {
+        loop {
+            let request = self.next_request();
+            if !matches!(request.verb, Verb::Renew { .. }) {
+                return request;
+            }
+            self.renewed(&request);
+        }
+    }
+
+    pub fn check(&self) -> Option<Term> {
+        self.machine.check(self.key, self.now)
+    }
+}
+
+/// A rival's pulse.
+pub fn pulse(sequence: u64, age: Age) -> Pulse {
+    Pulse { stamp: Stamp { session: SessionId::from_u128(99), sequence }, ttl: TTL, age }
+}
+
+/// An election that the rival leads under this term.
+pub fn led(term: u64, sequence: u64, age: Age) -> Record {
+    let term = Term::new(term);
+    let holder = Holder { node: NodeId::new("rival").unwrap(), term, pulse: pulse(sequence, age) };
+    Record { term, holder: Some(holder), ..Record::default() }
+}
+
+/// An election that is free after this term.
+pub fn free(term: u64) -> Record {
+    Record { term: Term::new(term), ..Record::default() }
+}

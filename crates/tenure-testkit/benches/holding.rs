@@ -1,0 +1,190 @@
+//! What it costs one process to hold 1, 1,000 and 100,000 elections.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use common::place::Place;
+use common::process::{Troupe, say};
+use common::samples::human;
+use common::{Bench, Outcome};
+use futures_util::future::join_all;
+use tenure::{Leadership, Node};
+use tenure_store::clock;
+
+const TTL: Duration = Duration::from_secs(3);
+/// A session is renewed every third of its ttl.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    common::run("holding", measure, hold)
+}
+
+fn measure(bench: &Bench) -> Outcome<()> {
+    let most = if bench.quick { 10_000 } else { 100_000 };
+    let intervals = if bench.quick { 3 } else { 10 };
+    println!("per renewal interval of {INTERVAL:?}, over {intervals} intervals; a process for each line\n");
+    println!(
+        "{:<24} {:>9} {:>10} {:>10} {:>10} {:>10} {:>10} {:>12}",
+        "store", "elections", "commits", "renewals", "log bytes", "CPU", "memory", "all won in"
+    );
+    // Claims are one durable commit each: on a disk, 100,000 would take minutes. The log that is
+    // counted is the same on both.
+    let disk = |elections| Ok((Place::on_disk()?, "SQLite, disk", elections));
+    let memory = |elections| {
+        let place = Place::in_memory().ok_or("there is no /dev/shm for the many elections")?;
+        Ok::<_, Box<dyn std::error::Error>>((place, "SQLite, /dev/shm (tmpfs)", elections))
+    };
+    let mut held = Vec::new();
+    for case in [disk(1), disk(1_000), memory(1), memory(1_000), memory(most)] {
+        let (place, store, elections) = case?;
+        held.push(observe(store, Some(&place.database()), elections, intervals)?);
+    }
+    for elections in [1, 1_000, most] {
+        observe("memory", None, elections, intervals)?;
+    }
+    println!("\non the memory store, what the store itself keeps is in the same process");
+    conclude(bench, &held)
+}
+
+/// Compares the most elections with one, on the same kind of file.
+fn conclude(bench: &Bench, held: &[Held]) -> Outcome<()> {
+    let [.., one, _, many] = held else { return Err("too few cases".into()) };
+    let per_interval = |held: &Held| held.commits as f64 / f64::from(held.intervals);
+    let extra = many.commits.abs_diff(one.commits);
+    // A renewal may fall on either side of where the watch begins and ends.
+    let same = extra <= 1 && many.commits == many.renewals && one.commits == one.renewals;
+    bench.conclude(
+        &format!("holding {} elections, commits per interval", many.elections),
+        &format!("{:.2}", per_interval(many)),
+        &format!("as for one: {:.2}", per_interval(one)),
+        &if same { String::from("met") } else { format!("MISSED by {extra} commits") },
+    )?;
+    bench.tell(
+        &format!("holding {} elections, CPU per interval", many.elections),
+        &human(many.cpu / many.intervals),
+        &format!("holding one {}", human(one.cpu / one.intervals)),
+    )
+}
+
+/// What was seen of a process while it held elections.
+struct Held {
+    elections: usize,
+    intervals: u32,
+    commits: u64,
+    renewals: u64,
+    cpu: Duration,
+}
+
+fn observe(store: &str, database: Option<&Path>, elections: usize, intervals: u32) -> Outcome<Held> {
+    let url = database.map_or(String::from("memory:"), |path| format!("sqlite:{}", path.display()));
+    let mut troupe = Troupe::new();
+    troupe.launch("holder", &[&elections.to_string(), &url])?;
+    let won_in = Duration::from_nanos(troupe.hear_word("held")?.rest.parse()?);
+    let pid = troupe.pid("holder")?;
+    // What winning left behind (news of one's own grants, say) is not the cost of holding.
+    std::thread::sleep(2 * INTERVAL);
+    let log = database.map(Log::open).transpose()?;
+    let (cpu, renewed) = (cpu(pid)?, log.as_ref().map(Log::renewals).transpose()?);
+    std::thread::sleep(INTERVAL * intervals);
+    let cpu = self::cpu(pid)?.saturating_sub(cpu);
+    let renewals = log.as_ref().map(Log::renewals).transpose()?.unwrap_or(0) - renewed.unwrap_or(0);
+    let (commits, bytes) = log.as_ref().map(Log::growth).transpose()?.unwrap_or((0, 0));
+    troupe.order("holder", "stop")?;
+    let lost = troupe.hear_word("lost")?.rest;
+    if lost != "0" {
+        return Err(format!("{lost} of {elections} leases were lost meanwhile").into());
+    }
+    let each = |total: u64| match log {
+        Some(_) => format!("{:.2}", total as f64 / f64::from(intervals)),
+        None => String::from("–"),
+    };
+    println!(
+        "{store:<24} {elections:>9} {:>10} {:>10} {:>10} {:>10} {:>10} {:>12}",
+        each(commits),
+        each(renewals),
+        each(bytes),
+        human(cpu / intervals),
+        resident(pid)?,
+        human(won_in),
+    );
+    Ok(Held { elections, intervals, commits, renewals, cpu })
+}
+
+/// The process: wins so many elections, and holds them until told otherwise.
+fn hold(words: &[&str]) -> Outcome<()> {
+    let [_, elections, url] = words else { return Err("usage: part NAME ELECTIONS URL".into()) };
+    let elections: usize = elections.parse()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let held = runtime.block_on(win(elections, url))?;
+    std::io::stdin().read_line(&mut String::new())?;
+    say("lost", held.iter().filter(|leadership| leadership.check().is_err()).count());
+    std::io::stdin().read_line(&mut String::new())?;
+    // Without giving back every lease, one by one.
+    std::process::exit(0);
+}
+
+async fn win(elections: usize, url: &str) -> Outcome<Vec<Leadership>> {
+    let node = Node::builder("holder").ttl(TTL).start(tenure::connect(url).await?).await?;
+    let started = clock::now();
+    let names = (0..elections).map(|number| format!("election-{number}"));
+    let stood = names.map(|name| node.election(name)).collect::<Result<Vec<_>, _>>()?;
+    let elected = join_all(stood.iter().map(|election| election.elected())).await;
+    let held = elected.into_iter().collect::<Result<Vec<_>, _>>()?;
+    say("held", clock::now().since(started).as_nanos());
+    Ok(held)
+}
+
+/// The write-ahead log of a database, emptied, so that what is written from then on can be counted.
+struct Log {
+    path: PathBuf,
+    connection: rusqlite::Connection,
+}
+
+impl Log {
+    fn open(database: &Path) -> Outcome<Self> {
+        let connection = rusqlite::Connection::open(database)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))?;
+        let mut path = database.as_os_str().to_owned();
+        path.push("-wal");
+        Ok(Self { path: PathBuf::from(path), connection })
+    }
+
+    /// Commits and bytes in it. The last page of a commit tells in its header how large the
+    /// database is after it; all other pages have a zero there.
+    fn growth(&self) -> Outcome<(u64, u64)> {
+        const HEADER: usize = 32;
+        const FRAME: usize = 24 + 4096;
+        let log = std::fs::read(&self.path)?;
+        let frames = log.get(HEADER..).unwrap_or_default().chunks_exact(FRAME);
+        let commits = frames.filter(|frame| frame[4..8] != [0; 4]).count();
+        Ok((commits as u64, log.len().saturating_sub(HEADER) as u64))
+    }
+
+    /// How often the only session was renewed.
+    fn renewals(&self) -> Outcome<u64> {
+        let sql = "SELECT sequence FROM tenure_sessions";
+        let sequence: i64 = self.connection.query_row(sql, [], |row| row.get(0))?;
+        Ok(u64::try_from(sequence)?)
+    }
+}
+
+/// The time that all threads of a process have run.
+fn cpu(pid: u32) -> Outcome<Duration> {
+    let mut nanos = 0;
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanos += told.split(' ').next().unwrap_or_default().parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanos))
+}
+
+fn resident(pid: u32) -> Outcome<String> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix(" kB"));
+    let kilobytes: u64 = kilobytes.ok_or("the system does not tell memory")?.trim().parse()?;
+    Ok(format!("{:.1} MB", kilobytes as f64 / 1000.0))
+}

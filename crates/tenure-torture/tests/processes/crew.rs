@@ -1,0 +1,306 @@
+//! A crew of candidates: processes on one file, watched by what they say, ended with the test.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tenure::sqlite::rusqlite::{Connection, OptionalExtension};
+use tenure_store::clock;
+
+use crate::floor::Floor;
+use crate::journal::{Event, Journal};
+use crate::{ELECTION, HANG, signals};
+
+pub struct Crew {
+    pub floor: Floor,
+    journal: Arc<Journal>,
+    /// The living, by node.
+    members: HashMap<String, Member>,
+    elections: Vec<String>,
+    ttl: Duration,
+    started: u32,
+    directory: TempDir,
+}
+
+struct Member {
+    child: Child,
+    mouthpiece: Option<ChildStdin>,
+    stopped: bool,
+}
+
+impl Crew {
+    pub fn new(ttl: Duration) -> Self {
+        Self::of(ttl, &[ELECTION])
+    }
+
+    pub fn of(ttl: Duration, elections: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        // The store has a directory of its own, so that it can be moved with all that belongs to it.
+        std::fs::create_dir(directory.path().join("store")).unwrap();
+        std::fs::create_dir(directory.path().join("logs")).unwrap();
+        Connection::open(directory.path().join("register.db"))
+            .unwrap()
+            .execute_batch(
+                "PRAGMA journal_mode = WAL;
+                 CREATE TABLE fence (election TEXT PRIMARY KEY, term INTEGER);
+                 CREATE TABLE writes (id INTEGER PRIMARY KEY AUTOINCREMENT, election TEXT, node TEXT,
+                                      pid INTEGER, term INTEGER, accepted INTEGER);",
+            )
+            .unwrap();
+        Self {
+            floor: Floor::start(directory.path()),
+            journal: Arc::default(),
+            members: HashMap::new(),
+            elections: elections.iter().map(|&name| name.to_owned()).collect(),
+            ttl,
+            started: 0,
+            directory,
+        }
+    }
+
+    pub fn ttl(&self) -> Duration {
+        self.ttl
+    }
+
+    pub fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn database(&self) -> PathBuf {
+        self.place("store/tenure.db")
+    }
+
+    /// A connection to the store's file, as a person would have one.
+    pub fn look(&self) -> Connection {
+        let connection = Connection::open(self.database()).unwrap();
+        connection.busy_timeout(HANG).unwrap();
+        connection
+    }
+
+    // ----- starting and ending ------------------------------------------------------------------
+
+    /// Starts a candidate; what it comes to is to be heard of it.
+    pub fn spawn(&mut self, node: &str, flags: &[&str]) -> u32 {
+        self.started += 1;
+        let log = |what: &str| self.place(&format!("logs/{}-{node}.{what}", self.started));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_candidate"));
+        command.arg("--store").arg(format!("sqlite:{}", self.database().display()));
+        command.args(["--node", node, "--ttl-ms", &self.ttl.as_millis().to_string()]);
+        command.arg("--log").arg(log("log")).arg("--register").arg(self.place("register.db"));
+        for election in &self.elections {
+            command.args(["--election", election]);
+        }
+        command.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(File::create(log("stderr")).unwrap());
+        let mut child = command.spawn().unwrap();
+        let pid = child.id();
+        self.journal.listen(pid, child.stdout.take().unwrap());
+        let mouthpiece = child.stdin.take();
+        let before = self.members.insert(node.to_owned(), Member { child, mouthpiece, stopped: false });
+        // Two at once have one id only where that is the very question; the first one lives on.
+        if let Some(before) = before {
+            self.members.insert(format!("{node} (first)"), before);
+        }
+        pid
+    }
+
+    /// Starts a candidate, and waits until it stands for every election.
+    pub fn start(&mut self, node: &str) -> u32 {
+        self.start_with(node, &[])
+    }
+
+    pub fn start_with(&mut self, node: &str, flags: &[&str]) -> u32 {
+        let pid = self.spawn(node, flags);
+        self.stands(pid);
+        pid
+    }
+
+    /// Waits until a process stands.
+    pub fn stands(&self, pid: u32) {
+        let expected = self.elections.len();
+        self.wait("it stands", |events| {
+            let stood = events.iter().filter(|event| event.is("stands", pid)).count();
+            (stood >= expected).then_some(())
+        });
+    }
+
+    pub fn kill(&mut self, node: &str) {
+        let mut member = self.members.remove(node).unwrap();
+        signals::kill(&mut member.child);
+    }
+
+    /// Asks a candidate to close its node, and waits until it has.
+    pub fn quit(&mut self, node: &str) {
+        let mut member = self.members.remove(node).unwrap();
+        drop(member.mouthpiece.take());
+        let end = clock::now() + HANG;
+        while member.child.try_wait().unwrap().is_none() {
+            assert!(clock::now() < end, "{node} does not quit");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    // ----- stopping and going on ----------------------------------------------------------------
+
+    /// Stops a process wherever it is.
+    pub fn stop_anywhere(&mut self, node: &str) {
+        let member = self.members.get_mut(node).unwrap();
+        signals::stop(&member.child);
+        member.stopped = true;
+    }
+
+    /// Stops a process that is in no transaction: one that stands still inside of it keeps the
+    /// file from everybody, which is another test.
+    pub fn stop(&mut self, node: &str) {
+        const BUSY: Duration = Duration::from_millis(100);
+        let files = [self.database(), self.place("register.db")].map(|path| Connection::open(path).unwrap());
+        let is_free = |file: &Connection| {
+            file.busy_timeout(BUSY).unwrap();
+            file.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_ok()
+        };
+        loop {
+            self.stop_anywhere(node);
+            if files.iter().all(is_free) {
+                return;
+            }
+            self.go_on(node);
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    }
+
+    pub fn go_on(&mut self, node: &str) {
+        let member = self.members.get_mut(node).unwrap();
+        signals::go_on(&member.child);
+        member.stopped = false;
+    }
+
+    pub fn order(&mut self, node: &str, order: &str) {
+        let member = self.members.get_mut(node).unwrap();
+        writeln!(member.mouthpiece.as_mut().unwrap(), "{order}").unwrap();
+    }
+
+    pub fn pid(&self, node: &str) -> u32 {
+        self.members[node].child.id()
+    }
+
+    pub fn living(&self) -> Vec<String> {
+        let mut nodes: Vec<String> = self.members.keys().cloned().collect();
+        nodes.sort();
+        nodes
+    }
+
+    pub fn is_stopped(&self, node: &str) -> bool {
+        self.members.get(node).is_some_and(|member| member.stopped)
+    }
+
+    // ----- watching -----------------------------------------------------------------------------
+
+    pub fn wait<T>(&self, what: &str, find: impl FnMut(&[Event]) -> Option<T>) -> T {
+        self.journal.wait(what, find)
+    }
+
+    pub fn said(&self) -> Vec<Event> {
+        self.journal.all()
+    }
+
+    /// Waits until a process says this.
+    pub fn hear(&self, pid: u32, kind: &str) -> Event {
+        self.wait(kind, |events| events.iter().rev().find(|event| event.is(kind, pid)).cloned())
+    }
+
+    /// Waits for a leader that has not said that it is over, and that we have not ended ourselves.
+    pub fn leader(&self) -> Event {
+        self.leader_above(0)
+    }
+
+    /// The same, with a term above `term`.
+    pub fn leader_above(&self, term: u64) -> Event {
+        let up: Vec<u32> =
+            self.members.values().filter(|member| !member.stopped).map(|member| member.child.id()).collect();
+        self.wait("somebody leads", |events| {
+            incumbent(events, ELECTION, &up).filter(|event| event.term() > term)
+        })
+    }
+
+    /// Waits until the file shows what is looked for.
+    pub fn until<T>(&self, what: &str, mut find: impl FnMut(&Connection) -> Option<T>) -> T {
+        let (file, end) = (self.look(), clock::now() + HANG);
+        loop {
+            if let Some(found) = find(&file) {
+                return found;
+            }
+            assert!(clock::now() < end, "the file does not show this: {what}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// How often a process has renewed, and when it did so last, in nanoseconds of the boot clock.
+    pub fn renewals(&self, pid: u32) -> (i64, u64) {
+        renewals(&self.look(), pid).unwrap()
+    }
+
+    /// Waits until a process has renewed so many times more.
+    pub fn renews(&self, pid: u32, times: i64) {
+        let (before, _) = self.renewals(pid);
+        self.until("it renews", |file| renewals(file, pid).filter(|(now, _)| *now >= before + times));
+    }
+
+    /// Waits until a node is registered as a candidate.
+    pub fn is_registered(&self, node: &str) {
+        self.until("it is registered", |file| {
+            file.query_row(
+                "SELECT 1 FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session
+                 WHERE s.state = 'live' AND s.node = ?1 AND c.election = ?2",
+                [node, ELECTION],
+                |_| Ok(()),
+            )
+            .optional()
+            .unwrap()
+        });
+    }
+
+    /// Ends everybody, the stopped ones included, so that the evidence is complete.
+    pub fn dismiss(&mut self) {
+        for (_, mut member) in self.members.drain() {
+            let _ = member.child.kill();
+            let _ = member.child.wait();
+        }
+    }
+}
+
+/// Who leads, by what was said: the last to be elected among those who are up.
+pub fn incumbent(events: &[Event], election: &str, up: &[u32]) -> Option<Event> {
+    let elected = events.iter().filter(|event| event.kind == "elected" && event.text("election") == election);
+    // By when it was said, not by when we heard it: every process has a pipe of its own.
+    let last = elected.max_by_key(|event| event.at())?;
+    let over = events.iter().any(|event| {
+        matches!(event.kind.as_str(), "lost" | "resigned" | "closed") && event.same_leadership(last)
+    });
+    (up.contains(&last.pid) && !over).then(|| last.clone())
+}
+
+fn renewals(file: &Connection, pid: u32) -> Option<(i64, u64)> {
+    file.query_row(
+        "SELECT sequence, renewed_boot_ns FROM tenure_sessions WHERE pid = ?1 ORDER BY rowid DESC LIMIT 1",
+        [pid],
+        |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())),
+    )
+    .optional()
+    .unwrap()
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.dismiss();
+        if std::thread::panicking() {
+            for event in self.said() {
+                eprintln!("said: {}", event.value);
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! `kill -9`.
+
+use std::time::Duration;
+
+use crate::crew::Crew;
+
+#[test]
+fn when_the_leader_is_killed_another_leads_after_a_full_ttl_and_not_much_later() {
+    let mut crew = Crew::new(Duration::from_millis(1500));
+    for node in ["anna", "ben", "clara"] {
+        crew.start(node);
+    }
+    let old = crew.leader();
+    // Others wait for a full ttl after they first saw the store, too: let the renewal be later.
+    crew.renews(old.pid, 1);
+    crew.kill(&old.node());
+    let next = crew.leader_above(old.term());
+    let (_, renewed) = crew.renewals(old.pid);
+
+    let (ttl, slack) = (crew.ttl(), crew.floor.slack());
+    let evidence = crew.verdict();
+    let waited = Duration::from_nanos(evidence.under(next.term()).from - renewed);
+    // All of them read one clock here, so that a ttl is a ttl, however slowly it may be counted.
+    assert!(waited >= ttl, "S3: taken over {waited:?} after the last renewal");
+    assert!(waited <= ttl + slack, "L1: taken over {waited:?} after the last renewal, slack {slack:?}");
+}
+
+#[test]
+fn a_killed_follower_changes_nothing() {
+    let mut crew = Crew::new(Duration::from_secs(3));
+    for node in ["anna", "ben", "clara"] {
+        crew.start(node);
+    }
+    let leader = crew.leader();
+    let follower = crew.living().into_iter().find(|node| *node != leader.node()).unwrap();
+    crew.is_registered(&follower);
+    crew.kill(&follower);
+    crew.renews(leader.pid, 3); // a whole ttl
+    assert_eq!(crew.leader().term(), leader.term());
+
+    let evidence = crew.verdict();
+    assert_eq!(evidence.leaderships.len(), 1, "{:?}", evidence.leaderships);
+}
