@@ -113,20 +113,20 @@ FROM tenure_sessions s;
 -- vanishes, would be two leaders; none of Tenure's own statements does any of this.
 
 CREATE TRIGGER tenure_elections_stay BEFORE DELETE ON tenure_elections
-BEGIN SELECT RAISE(ABORT, 'tenure: the row keeps the election''s term from being granted twice; use `tenure delete`'); END;
+BEGIN SELECT RAISE(ABORT, 'tenure: the row keeps the election''s term from being granted twice; use Election::delete'); END;
 
 CREATE TRIGGER tenure_elections_keep_their_name BEFORE UPDATE OF namespace, election ON tenure_elections
 WHEN NEW.namespace <> OLD.namespace OR NEW.election <> OLD.election
-BEGIN SELECT RAISE(ABORT, 'tenure: an election cannot be renamed; use `tenure delete`'); END;
+BEGIN SELECT RAISE(ABORT, 'tenure: an election cannot be renamed; use Election::delete'); END;
 
 CREATE TRIGGER tenure_terms_rise BEFORE UPDATE OF term, floor, ended ON tenure_elections
 WHEN NEW.term < OLD.term OR NEW.floor < OLD.floor OR NEW.ended < OLD.ended
-BEGIN SELECT RAISE(ABORT, 'tenure: terms only rise; to end an election use `tenure delete`'); END;
+BEGIN SELECT RAISE(ABORT, 'tenure: terms only rise; to end an election use Election::delete'); END;
 
 -- INSERT OR REPLACE would delete the old row without asking the trigger above.
 CREATE TRIGGER tenure_elections_are_not_replaced BEFORE INSERT ON tenure_elections
 WHEN EXISTS (SELECT 1 FROM tenure_elections WHERE namespace = NEW.namespace AND election = NEW.election)
-BEGIN SELECT RAISE(ABORT, 'tenure: the election is there already; to end it use `tenure delete`'); END;
+BEGIN SELECT RAISE(ABORT, 'tenure: the election is there already; to end it use Election::delete'); END;
 
 CREATE TRIGGER tenure_live_sessions_stay BEFORE DELETE ON tenure_sessions WHEN OLD.state = 'live'
 BEGIN SELECT RAISE(ABORT, 'tenure: the session is live, and its node may be leading; stop the node instead'); END;

@@ -163,7 +163,7 @@ async fn a_read_only_file_in_a_writable_directory_is_refused() {
 }
 
 #[test]
-fn sixteen_processes_that_start_at_once_find_one_store() {
+fn sixteen_connections_that_open_at_once_find_one_store() {
     let place = Arc::new(place());
     let barrier = Arc::new(std::sync::Barrier::new(16));
     let starts: Vec<_> = (0..16)

@@ -7,6 +7,7 @@ use tenure_store::{Claim, EventKind};
 
 use super::Scope;
 use super::contest::{Contest, term};
+use super::reading::candidates;
 use super::sessions::{live, retire};
 use crate::error::Stop;
 use crate::rows::whole;
@@ -83,13 +84,8 @@ fn obstacle(
     if !claim.courteous {
         return Ok(None);
     }
-    let outranked = scope.one(
-        "SELECT 1 FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
-         WHERE c.namespace = ?1 AND c.election = ?2 AND c.session <> ?3 AND c.priority > ?4 LIMIT 1",
-        params![scope.namespace, claim.election.as_str(), claim.session.to_string(), claim.priority],
-        |_| Ok(()),
-    )?;
-    Ok(outranked.map(|()| Obstacle::Outranked))
+    let best = candidates(scope, &claim.election)?.into_iter().map(|candidate| candidate.priority).max();
+    Ok(best.filter(|best| *best > claim.priority).map(|_| Obstacle::Outranked))
 }
 
 fn grant(scope: &Scope<'_>, mut contest: Contest<'_>, claim: &Claim, node: NodeId) -> Result<Standing, Stop> {

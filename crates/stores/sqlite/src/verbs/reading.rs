@@ -19,12 +19,17 @@ pub(crate) fn elections(scope: &Scope<'_>) -> Result<Vec<(ElectionName, Record)>
 }
 
 /// Higher priority first; among equals, whoever has stood longest.
+///
+/// Nobody retires a candidate that holds nothing. So one that has been silent for its whole life, by
+/// the clock that we share with it, is passed over: it is dead, though its session is still called live.
 pub(crate) fn candidates(scope: &Scope<'_>, election: &ElectionName) -> Result<Vec<Candidate>, Stop> {
     let found = scope.all(
         "SELECT s.node, c.priority
          FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
-         WHERE c.namespace = ?1 AND c.election = ?2 ORDER BY c.priority DESC, c.arrival",
-        params![scope.namespace, election.as_str()],
+         WHERE c.namespace = ?1 AND c.election = ?2
+         AND NOT (s.clock IS NOT NULL AND s.clock IS ?3 AND ?4 - s.renewed_boot_ns > s.ttl_ms * 1000000)
+         ORDER BY c.priority DESC, c.arrival",
+        params![scope.namespace, election.as_str(), scope.moment.clock, scope.moment.boot],
         |row| Ok(Candidate { node: name(row, "node")?, priority: row.get("priority")? }),
     );
     Ok(found?)

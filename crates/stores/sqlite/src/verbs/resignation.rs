@@ -2,11 +2,11 @@
 
 use rusqlite::params;
 use serde_json::json;
-use tenure_core::NodeId;
 use tenure_store::{EventKind, Resign};
 
 use super::Scope;
 use super::contest::{Contest, term};
+use super::reading::candidates;
 use super::sessions::find;
 use crate::error::Stop;
 use crate::rows::whole;
@@ -38,7 +38,7 @@ pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
     }
     contest.row.session = None;
     contest.row.heir = match &resign.to {
-        Some(to) if stands(scope, election, to)? => Some(to.clone()),
+        Some(to) if candidates(scope, &resign.election)?.iter().any(|c| c.node == *to) => Some(to.clone()),
         // A lease kept for somebody who does not stand would wait for nobody.
         _ => None,
     };
@@ -50,14 +50,4 @@ pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
     }
     contest.tell(EventKind::LeaderResigned, Some(&candidate.node), freed, &data)?;
     contest.save()
-}
-
-fn stands(scope: &Scope<'_>, election: &str, node: &NodeId) -> Result<bool, Stop> {
-    let found = scope.one(
-        "SELECT 1 FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
-         WHERE c.namespace = ?1 AND c.election = ?2 AND s.node = ?3 LIMIT 1",
-        params![scope.namespace, election, node.as_str()],
-        |_| Ok(()),
-    )?;
-    Ok(found.is_some())
 }
