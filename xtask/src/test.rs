@@ -21,7 +21,7 @@ Example: cargo xtask test --quick -- --no-fail-fast
 const STORES: [&str; 2] = ["sqlite", "memory"];
 
 /// Enough for about a minute of simulation on an ordinary machine.
-const SEEDS: &str = "10000";
+const SEEDS: &str = "30000";
 
 /// Runs everything; stops at the first step that fails.
 pub fn run(args: &[String]) -> ExitCode {

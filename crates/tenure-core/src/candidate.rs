@@ -5,7 +5,7 @@ use crate::election::{Act, Candidacy, Phase, Resignation, Role, Then};
 use crate::event::Event;
 use crate::machine::{Machine, Refusal};
 use crate::plants::Plant;
-use crate::record::{Age, Pulse, Record, Standing};
+use crate::record::{Age, Pulse, Record, SessionId, Standing};
 use crate::request::{About, Answer, ElectionKey, Failure, Flight, Verb};
 use crate::session::Session;
 use crate::silence::Look;
@@ -170,33 +170,33 @@ impl Machine {
             // In a queue, asking where we stand tells whom we wait for. But whoever asks at the head of
             // the line is served, even while a delay is due or the store is in doubt.
             Act::Look if race || delays || now < self.wary_until => Verb::Read { election: key },
-            Act::Look | Act::Claim { .. } => {
-                let (over, disinherit, courteous) = match act {
-                    Act::Claim { over, disinherit, courteous } => (over, disinherit, courteous),
-                    Act::Look => (None, None, true),
-                };
-                let attempt = self.next_attempt();
-                let priority = self.settings.priority;
-                let courteous = courteous && !self.planted.has(Plant::PriorityIgnored);
-                let untold = self.planted.has(Plant::HighestTermUntold);
-                let election = self.election(key);
-                let above = if untold { crate::Term::NONE } else { election.highest };
-                let since = election.since;
-                Verb::Claim {
-                    session,
-                    election: key,
-                    attempt,
-                    priority,
-                    courteous,
-                    over,
-                    disinherit,
-                    above,
-                    since,
-                }
-            }
+            Act::Look | Act::Tell | Act::Claim { .. } => self.claim(key, session, act),
         };
         let flight = self.send(About::Election(key), verb, patience, now);
         self.set_phase(key, Phase::Asking { flight, act });
+    }
+
+    fn claim(&mut self, key: ElectionKey, session: SessionId, act: Act) -> Verb {
+        let (over, disinherit, courteous) = match act {
+            Act::Claim { over, disinherit, courteous } => (over, disinherit, courteous),
+            Act::Look | Act::Tell => (None, None, true),
+        };
+        let attempt = self.next_attempt();
+        let untold = self.planted.has(Plant::HighestTermUntold);
+        let election = self.election(key);
+        let (highest, since) = (election.highest, election.since);
+        Verb::Claim {
+            session,
+            election: key,
+            attempt,
+            priority: self.settings.priority,
+            courteous: courteous && !self.planted.has(Plant::PriorityIgnored),
+            over,
+            disinherit,
+            tell_only: act == Act::Tell,
+            above: if untold { crate::Term::NONE } else { highest },
+            since,
+        }
     }
 
     fn set_phase(&mut self, key: ElectionKey, phase: Phase) {
@@ -317,21 +317,21 @@ impl Machine {
             Some(pulse) => self.outlast(key, &pulse, look),
             None => self.take_when_due(key, seen, outranked, now),
         };
-        let behind_us = seen.term < self.election(key).highest && pulse.is_some();
-        // The store has forgotten terms that we remember. A claim tells it, even if it is refused.
-        let (at, act) = if behind_us { (now, Act::PLAIN) } else { (at, act) };
-        let at = at.max(self.wary_until);
+        // The store has forgotten terms that we remember: whoever it grants the next one to must not
+        // be granted one of them again. So it is told at once, however little we may claim yet.
+        let forgotten = seen.term < self.election(key).highest;
+        let (at, act) = if forgotten { (now, Act::Tell) } else { (at.max(self.wary_until), act) };
         let at = if asked { at.max(now + self.pause_after_refusal(key)) } else { at };
         self.wait(key, at, act, pulse, now);
     }
 
-    /// Whether the request under way was a claim, not a mere look.
+    /// Whether the request under way was more than a mere look.
     fn asked(&mut self, key: ElectionKey) -> bool {
         let Role::Standing(Candidacy { phase: Phase::Asking { act, .. }, .. }) = self.election(key).role
         else {
             return false;
         };
-        matches!(act, Act::Claim { .. })
+        act != Act::Look
     }
 
     /// A refused claim is not repeated at once, however certain we are: the store may judge by a

@@ -58,6 +58,8 @@ pub(crate) enum Phase {
 pub(crate) enum Act {
     /// Reads the record.
     Look,
+    /// Tells the store of a term that it has forgotten.
+    Tell,
     /// Claims the lease.
     Claim { over: Option<Stamp>, disinherit: Option<Term>, courteous: bool },
 }

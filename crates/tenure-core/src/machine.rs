@@ -147,6 +147,12 @@ impl Machine {
         idle
     }
 
+    /// What a driver remembers of an election that was removed: the highest term seen.
+    pub fn remember(&mut self, key: ElectionKey, highest: Term) {
+        let election = self.election(key);
+        election.highest = election.highest.max(highest);
+    }
+
     /// Takes the answer to a request. An answer that nobody waits for any more is discarded.
     pub fn reply(&mut self, id: RequestId, outcome: Result<(StoreIdentity, Answer), Failure>, now: Instant) {
         if !self.planted.has(Plant::LateReplyAccepted) {

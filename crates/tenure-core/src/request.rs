@@ -101,6 +101,8 @@ pub enum Verb {
         over: Option<Stamp>,
         /// The heir of the lease freed under this term has had its time.
         disinherit: Option<Term>,
+        /// Grant nothing: only take note of `above`.
+        tell_only: bool,
         /// The highest term seen.
         above: Term,
         /// The term at which this candidate first saw the election.

@@ -366,8 +366,18 @@ impl ModelStore {
     // ----- leases ---------------------------------------------------------------------------
 
     fn claim(&mut self, verb: &Verb, now: Moment) -> Result<Standing, Failure> {
-        let Verb::Claim { session, election, attempt, priority, courteous, over, disinherit, above, since } =
-            verb
+        let Verb::Claim {
+            tell_only,
+            session,
+            election,
+            attempt,
+            priority,
+            courteous,
+            over,
+            disinherit,
+            above,
+            since,
+        } = verb
         else {
             return Err(Failure::Unavailable);
         };
@@ -384,6 +394,9 @@ impl ModelStore {
         }
         let lease = &mut self.state.leases[election];
         lease.floor = lease.floor.max(*above);
+        if *tell_only {
+            return Ok(self.refused(election, false, now));
+        }
         lease.stood = true;
         if lease.holder == Some(id) {
             lease.attempt = lease.attempt.max(*attempt);

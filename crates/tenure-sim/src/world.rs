@@ -254,13 +254,13 @@ impl World {
                 let key = self.nodes[node].keys[election];
                 self.drive(node, |machine, now| machine.hint(key, now));
             }
-            What::WorkStopped { life, election, .. } if life == self.nodes[node].life => {
-                if self.nodes[node].work[election] == Work::Stopping {
-                    self.nodes[node].work[election] = Work::None;
-                    self.trace.line(self.real, || format!("n{node} e{election} work has stopped"));
-                    let key = self.nodes[node].keys[election];
-                    self.drive(node, |machine, now| machine.stopped(key, now));
-                }
+            What::WorkStopped { life, election, .. }
+                if life == self.nodes[node].life && self.nodes[node].work[election] == Work::Stopping =>
+            {
+                self.nodes[node].work[election] = Work::None;
+                self.trace.line(self.real, || format!("n{node} e{election} work has stopped"));
+                let key = self.nodes[node].keys[election];
+                self.drive(node, |machine, now| machine.stopped(key, now));
             }
             What::Withdraw { life, election, .. } if life == self.nodes[node].life => {
                 let key = self.nodes[node].keys[election];

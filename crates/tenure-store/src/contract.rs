@@ -78,6 +78,9 @@ pub struct Claim {
     /// The lease is free and kept for an heir, which has had its time: grant it anyway, if it is
     /// still the one freed under this term.
     pub disinherit: Option<Term>,
+    /// Grants nothing: it only tells the store of [`Claim::above`], which it has forgotten, and that
+    /// this candidate stands. Sent while the store's history is in doubt.
+    pub tell_only: bool,
     /// The highest term that this node has seen. The granted term is above it, and the store
     /// remembers it even if the claim is refused (unless it is void, or its election was ended).
     pub above: Term,

@@ -194,6 +194,7 @@ impl Desk {
             courteous: true,
             over: None,
             disinherit: None,
+            tell_only: false,
             above: Term::NONE,
             since: None,
         };

@@ -96,11 +96,11 @@ mod tests {
                 pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| PathBuf::from(value))
             })
         };
-        let both = [("XDG_STATE_HOME", "/state"), ("HOME", "/home/me")];
+        let both = [("XDG_STATE_HOME", "/state"), ("HOME", "/people/me")];
         assert_eq!(of(&both).unwrap(), PathBuf::from("/state/tenure"));
-        assert_eq!(of(&both[1..]).unwrap(), PathBuf::from("/home/me/.local/state/tenure"));
-        let relative = [("XDG_STATE_HOME", "state"), ("HOME", "/home/me")];
-        assert_eq!(of(&relative).unwrap(), PathBuf::from("/home/me/.local/state/tenure"));
+        assert_eq!(of(&both[1..]).unwrap(), PathBuf::from("/people/me/.local/state/tenure"));
+        let relative = [("XDG_STATE_HOME", "state"), ("HOME", "/people/me")];
+        assert_eq!(of(&relative).unwrap(), PathBuf::from("/people/me/.local/state/tenure"));
         assert!(matches!(of(&[]), Err(ConnectError::NoStateDirectory)));
     }
 }

@@ -51,7 +51,7 @@ impl Transaction<'_> {
 
     fn obstacle(&self, claim: &Claim, node: &NodeId, disinherits: bool) -> Option<Obstacle> {
         let election = self.space.elections.get(&claim.election)?;
-        if election.grant.is_some() {
+        if election.grant.is_some() || claim.tell_only {
             return Some(Obstacle::Held);
         }
         if election.heir.as_ref().is_some_and(|heir| heir != node) && !disinherits {

@@ -1,6 +1,7 @@
 //! A stage for one machine: the test is the store, the clock and the user.
 
 #![allow(dead_code, reason = "each test file uses its own part of the stage")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::time::Duration;
 

@@ -6,7 +6,6 @@ use crate::store::Line;
 use crate::world::World;
 
 /// Every grant follows the end of the one before, in the history itself.
-#[derive(Default)]
 pub struct History;
 
 impl Invariant for History {

@@ -56,7 +56,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(never_returns::NeverReturns::default()),
         Box::new(stopped_first::StoppedFirst::default()),
         Box::new(one_process::OneProcess::default()),
-        Box::new(history::History::default()),
+        Box::new(history::History),
         Box::new(eligible::Eligible),
         Box::new(healthy::Healthy),
         Box::new(heir::Heir::default()),

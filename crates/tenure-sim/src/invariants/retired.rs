@@ -25,10 +25,10 @@ impl Invariant for Retired {
             Fact::Retired { session, .. } => {
                 self.dead.insert(*session);
             }
-            Fact::Renewed { session, node, .. } | Fact::Granted { session, node, .. } => {
-                if self.dead.contains(session) {
-                    return Err(format!("n{node} goes on under {session:?}, which was retired"));
-                }
+            Fact::Renewed { session, node, .. } | Fact::Granted { session, node, .. }
+                if self.dead.contains(session) =>
+            {
+                return Err(format!("n{node} goes on under {session:?}, which was retired"));
             }
             _ => {}
         }

@@ -23,15 +23,15 @@ impl Invariant for StoppedFirst {
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.doubt.note(fact, world);
         match fact {
-            Fact::Freed { election, node, how, .. } if *how != Freed::Lapsed && !self.doubt.lately(world) => {
-                if world.nodes[*node].work[*election] != Work::None {
-                    return Err(format!(
-                        "the lease of e{election} is freed ({how:?}) while n{node} still works"
-                    ));
-                }
+            Fact::Freed { election, node, how, .. }
+                if *how != Freed::Lapsed
+                    && !self.doubt.lately(world)
+                    && world.nodes[*node].work[*election] != Work::None =>
+            {
+                return Err(format!("the lease of e{election} is freed ({how:?}) while n{node} still works"));
             }
             Fact::Said { node, event: Event::Opened { .. }, .. }
-                if world.nodes[*node].work.iter().any(|work| *work == Work::Stopping) =>
+                if world.nodes[*node].work.contains(&Work::Stopping) =>
             {
                 return Err(format!("n{node} opens a session while work of the former one still runs"));
             }

@@ -92,6 +92,7 @@ impl Node {
             courteous: false,
             over: None,
             disinherit: None,
+            tell_only: false,
             above: Term::NONE,
             since: None,
         }

@@ -57,7 +57,8 @@ macro_rules! conformance {
             takeover: it_needs_exactly_the_pulse_that_was_seen, it_retires_the_whole_session,
                 it_frees_every_election_of_the_session, it_touches_nobody_but_the_holder;
             terms: they_rise_over_resign_close_and_reopening, they_rise_over_takeover, they_rise_over_deletion,
-                they_rise_above_what_a_candidate_has_seen, what_a_refused_candidate_has_seen_is_remembered;
+                they_rise_above_what_a_candidate_has_seen, what_a_refused_candidate_has_seen_is_remembered,
+                a_claim_that_only_tells_is_granted_nothing;
         }
     };
 }

@@ -91,3 +91,14 @@ pub async fn what_a_refused_candidate_has_seen_is_remembered(fixture: Arc<Fixtur
     assert_eq!(read(&store, "reports").await.term, above);
     assert!(leader.lead("reports").await > above);
 }
+
+/// Whoever may not claim yet can still tell.
+pub async fn a_claim_that_only_tells_is_granted_nothing(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let (witness, other) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
+    let above = Term::new(40);
+    let tells = Claim { above, tell_only: true, ..witness.claim("reports") };
+    let seen = waiting(witness.send(tells).await);
+    assert_eq!((seen.term, seen.holder), (above, None), "nobody leads by it");
+    assert!(other.lead("reports").await > above);
+}

@@ -8,7 +8,7 @@ use tenure_store::clock;
 
 use crate::crew::{Crew, incumbent};
 
-const TTL: Duration = Duration::from_millis(1000);
+const TTL: Duration = Duration::from_millis(1500);
 const LENGTH: Duration = Duration::from_secs(20);
 const ELECTIONS: [&str; 2] = ["reports", "mails"];
 /// `clara` does not stop when she is told to, so that nobody can count on her.
@@ -17,7 +17,7 @@ const NODES: [(&str, &[&str]); 4] =
 
 /// After so long a process that was started or woken takes part like any other: it may have to wait
 /// for a ttl for its own former session, and needs some time to start.
-const SETTLES: Duration = Duration::from_millis(2500);
+const SETTLES: Duration = Duration::from_secs(4);
 
 /// SplitMix64.
 struct Dice(u64);
@@ -84,7 +84,7 @@ impl Chaos {
                 self.dice.millis(0, 1500)
             } else {
                 self.crew.stop(node);
-                self.dice.millis(50, 2500)
+                self.dice.millis(50, 4000)
             };
         self.did.push(format!("{} {node}", if kill { "kill" } else { "stop" }));
         self.up.remove(node);

@@ -239,15 +239,44 @@ impl Crew {
         }
     }
 
-    /// How often a process has renewed, and when it did so last, in nanoseconds of the boot clock.
-    pub fn renewals(&self, pid: u32) -> (i64, u64) {
-        renewals(&self.look(), pid).unwrap()
+    /// When a process has renewed last, in nanoseconds of the boot clock.
+    pub fn renewed(&self, pid: u32) -> u64 {
+        Session::last(&self.look(), pid).renewed
     }
 
-    /// Waits until a process has renewed so many times more.
+    /// Waits until a process has renewed so many times more, or has lost its session.
     pub fn renews(&self, pid: u32, times: i64) {
-        let (before, _) = self.renewals(pid);
-        self.until("it renews", |file| renewals(file, pid).filter(|(now, _)| *now >= before + times));
+        let before = Session::last(&self.look(), pid);
+        self.until("it renews", |file| {
+            let now = Session::last(file, pid);
+            (now.id != before.id || now.sequence >= before.sequence + times).then_some(())
+        });
+    }
+
+    /// Waits until the leader has renewed after everybody else had seen the store: from then on, all
+    /// know what there is to know of it.
+    pub fn settled_leader(&self) -> Event {
+        loop {
+            let leader = self.leader();
+            self.renews(leader.pid, 1);
+            if self.leader().term() == leader.term() {
+                return leader;
+            }
+        }
+    }
+
+    /// Judges a test in which nothing was to happen: the one leader has led throughout.
+    pub fn verdict_of_one_leadership(&mut self, leader: &Event) {
+        // No leader outlives a machine that stands still, so then this says nothing.
+        let (worst, most) = (self.floor.worst(), self.ttl / 8);
+        if worst > most {
+            eprintln!("not judged: this machine stood still for {worst:?}");
+            self.verdict();
+            return;
+        }
+        assert_eq!(self.leader().term(), leader.term());
+        let evidence = self.verdict();
+        assert_eq!(evidence.leaderships.len(), 1, "{:?}", evidence.leaderships);
     }
 
     /// Waits until a node is registered as a candidate.
@@ -284,14 +313,26 @@ pub fn incumbent(events: &[Event], election: &str, up: &[u32]) -> Option<Event> 
     (up.contains(&last.pid) && !over).then(|| last.clone())
 }
 
-fn renewals(file: &Connection, pid: u32) -> Option<(i64, u64)> {
-    file.query_row(
-        "SELECT sequence, renewed_boot_ns FROM tenure_sessions WHERE pid = ?1 ORDER BY rowid DESC LIMIT 1",
-        [pid],
-        |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.cast_unsigned())),
-    )
-    .optional()
-    .unwrap()
+/// The last session of a process, as the file has it.
+struct Session {
+    id: String,
+    sequence: i64,
+    renewed: u64,
+}
+
+impl Session {
+    fn last(file: &Connection, pid: u32) -> Self {
+        file.query_row(
+            "SELECT id, sequence, renewed_boot_ns FROM tenure_sessions WHERE pid = ?1
+             ORDER BY rowid DESC LIMIT 1",
+            [pid],
+            |row| {
+                let renewed: i64 = row.get(2)?;
+                Ok(Self { id: row.get(0)?, sequence: row.get(1)?, renewed: renewed.cast_unsigned() })
+            },
+        )
+        .unwrap()
+    }
 }
 
 impl Drop for Crew {

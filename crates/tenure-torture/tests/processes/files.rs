@@ -12,7 +12,7 @@ use crate::crew::Crew;
 use crate::journal::Event;
 use crate::judge::ledger;
 
-const TTL: Duration = Duration::from_millis(1500);
+const TTL: Duration = Duration::from_secs(3);
 
 fn crew_of_three() -> (Crew, Event) {
     crew_led_with(&[])

@@ -54,8 +54,12 @@ impl Floor {
     /// How much later than promised something may be seen here: a few times the worst that was
     /// measured so far, since each of several processes may have had as bad a moment.
     pub fn slack(&self) -> Duration {
-        let nanos = 4 * (self.seen.hiccup.load(Relaxed) + self.seen.write.load(Relaxed));
-        LEAST + Duration::from_nanos(nanos)
+        LEAST + 4 * self.worst()
+    }
+
+    /// The worst that was measured so far: the longest hiccup, and the longest durable write.
+    pub fn worst(&self) -> Duration {
+        Duration::from_nanos(self.seen.hiccup.load(Relaxed) + self.seen.write.load(Relaxed))
     }
 }
 

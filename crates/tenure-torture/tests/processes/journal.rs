@@ -1,7 +1,7 @@
 //! What candidates say, in the order in which it was heard, and how to wait for it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ impl Journal {
                 let value: Value =
                     serde_json::from_str(&line).unwrap_or_else(|_| Value::String(line.clone()));
                 let kind = value["event"].as_str().unwrap_or("gibberish").to_owned();
-                journal.events.lock().unwrap().push(Event { kind, pid, value });
+                journal.lock().push(Event { kind, pid, value });
                 journal.heard.notify_all();
             }
         });
@@ -69,7 +69,7 @@ impl Journal {
     /// Waits until `find` finds what it looks for among everything that was said.
     pub fn wait<T>(&self, what: &str, mut find: impl FnMut(&[Event]) -> Option<T>) -> T {
         let end = tenure_store::clock::now() + HANG;
-        let mut events = self.events.lock().unwrap();
+        let mut events = self.lock();
         loop {
             if let Some(found) = find(&events) {
                 return found;
@@ -80,8 +80,13 @@ impl Journal {
         }
     }
 
+    /// Also after a test has given up waiting: what was said then is the clue.
+    fn lock(&self) -> MutexGuard<'_, Vec<Event>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn all(&self) -> Vec<Event> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().clone()
     }
 }
 

@@ -129,6 +129,7 @@ async fn ask(
                 courteous,
                 over,
                 disinherit,
+                tell_only,
                 above,
                 since,
                 election: _,
@@ -136,8 +137,18 @@ async fn ask(
             Some(election),
             _,
         ) => {
-            let request =
-                Claim { session, election, attempt, priority, courteous, over, disinherit, above, since };
+            let request = Claim {
+                session,
+                election,
+                attempt,
+                priority,
+                courteous,
+                over,
+                disinherit,
+                tell_only,
+                above,
+                since,
+            };
             told(store.claim(request).await, Answer::Claim)
         }
         (Verb::Resign { session, attempt, term, to, election: _ }, Some(election), _) => {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tenure_core::{ElectionKey, ElectionName, Machine};
+use tenure_core::{ElectionKey, ElectionName, Machine, Term};
 use tokio::sync::{oneshot, watch};
 
 use crate::election::LeaderChange;
@@ -34,6 +34,8 @@ pub(super) struct Candidate {
 pub(super) struct Slots {
     by_name: HashMap<ElectionName, ElectionKey>,
     by_key: Vec<Option<Slot>>,
+    /// The highest terms of elections that were forgotten: a restored store must be told of them.
+    highest: HashMap<ElectionName, Term>,
 }
 
 impl Slots {
@@ -55,6 +57,9 @@ impl Slots {
             return key;
         }
         let key = machine.add();
+        if let Some(highest) = self.highest.remove(name) {
+            machine.remember(key, highest);
+        }
         if self.by_key.len() <= key.index() {
             self.by_key.resize_with(key.index() + 1, || None);
         }
@@ -78,10 +83,14 @@ impl Slots {
             || slot.candidate.is_some()
             || slot.office.is_some()
             || !slot.observers.is_empty();
+        let highest = machine.highest(key);
         if needed || !machine.remove(key) {
             return;
         }
         if let Some(slot) = self.by_key[key.index()].take() {
+            if highest > Term::NONE {
+                self.highest.insert(slot.name.clone(), highest);
+            }
             self.by_name.remove(&slot.name);
         }
     }

@@ -75,7 +75,7 @@ fn obstacle(
     node: &NodeId,
     disinherited: bool,
 ) -> Result<Option<Obstacle>, Stop> {
-    if contest.holder.is_some() {
+    if contest.holder.is_some() || claim.tell_only {
         return Ok(Some(Obstacle::Held));
     }
     if !disinherited && contest.row.heir.as_ref().is_some_and(|heir| heir != node) {

@@ -75,6 +75,7 @@ pub fn claiming(session: SessionId, election: &str) -> Claim {
         courteous: false,
         over: None,
         disinherit: None,
+        tell_only: false,
         above: Term::NONE,
         since: None,
     }
