@@ -177,17 +177,25 @@ fn after_another_store_answered_nothing_is_claimed_for_a_full_ttl() {
     stage.store = StoreIdentity(2);
     stage.refuse(claim.id, free(3));
     let noticed = stage.now;
-    let mut claimed = None;
+    let (mut claimed, mut told) = (None, None);
     while claimed.is_none() {
         let request = stage.next_request();
         match request.verb {
             Verb::Open { .. } => stage.answer(request.id, Answer::Open(Opening::Opened { ttl: TTL })),
             Verb::Renew { .. } => stage.renewed(&request),
-            Verb::Read { .. } => stage.answer(request.id, Answer::Read(free(3))),
+            Verb::Read { .. } => {
+                let term = if told.is_some() { 7 } else { 3 };
+                stage.answer(request.id, Answer::Read(free(term)));
+            }
+            Verb::Claim { above, tell_only: true, .. } => {
+                told = Some((above, stage.now));
+                stage.refuse(request.id, free(7));
+            }
             Verb::Claim { above, .. } => claimed = Some(above),
             other => panic!("{other:?}"),
         }
     }
+    assert_eq!(told, Some((Term::new(7), noticed)), "the store is told at once of what it has forgotten");
     assert_eq!(claimed, Some(Term::new(7)), "above all that was ever seen");
     assert!(stage.now >= noticed + TTL, "a leader of the other history may still lead");
 }

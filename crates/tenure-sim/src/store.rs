@@ -533,7 +533,8 @@ impl ModelStore {
         if queue {
             self.changed.push(election);
         }
-        if !ours && !(anyone && lease.holder.is_some() && term.is_some()) {
+        let theirs = anyone && lease.holder.is_some() && term.is_some();
+        if !(ours || theirs) {
             return;
         }
         lease.holder = None;

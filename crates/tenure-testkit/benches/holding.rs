@@ -98,7 +98,7 @@ fn observe(store: &str, database: Option<&Path>, elections: usize, intervals: u3
         return Err(format!("{lost} of {elections} leases were lost meanwhile").into());
     }
     let each = |total: u64| match log {
-        Some(_) => format!("{:.2}", total as f64 / f64::from(intervals)),
+        Some(_) => (total as f64 / f64::from(intervals)).to_string(),
         None => String::from("–"),
     };
     println!(

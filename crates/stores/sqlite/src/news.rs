@@ -24,7 +24,8 @@ use crate::mailbox::Listeners;
 use crate::place::{FileId, file_id};
 use crate::worker;
 
-/// How soon to try again when the signal file cannot be watched.
+/// How soon to try again when the signal file cannot be watched, and how often to make sure that the
+/// watched one is still the one: a directory that was moved away tells nobody.
 const RETRY: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// The file that is written to when there is news.
@@ -87,17 +88,24 @@ impl Drop for News {
     }
 }
 
-fn watch(database: &Path) -> io::Result<Inotify> {
+/// A signal file that is watched.
+struct Watch {
+    inotify: Inotify,
+    file: FileId,
+}
+
+fn watch(database: &Path) -> io::Result<Watch> {
     open_signal(database)?;
+    let file = file_id(&signal_path(database))?;
     let inotify = Inotify::init()?;
     let mask = WatchMask::MODIFY | WatchMask::ATTRIB | WatchMask::DELETE_SELF | WatchMask::MOVE_SELF;
     inotify.watches().add(signal_path(database), mask)?;
-    Ok(inotify)
+    Ok(Watch { inotify, file })
 }
 
 struct Listener {
     reader: Reader,
-    watch: Option<Inotify>,
+    watch: Option<Watch>,
     listeners: Arc<Listeners>,
     wake: Arc<OwnedFd>,
 }
@@ -127,20 +135,30 @@ impl Listener {
     }
 
     fn wait(&mut self) -> io::Result<Woken> {
-        let mut sources = vec![PollFd::new(&*self.wake, PollFlags::IN)];
-        sources.extend(self.watch.as_ref().map(|watch| PollFd::new(watch, PollFlags::IN)));
-        let patience = self.watch.is_none().then_some(&RETRY);
-        while let Err(error) = poll(&mut sources, patience) {
-            if error != rustix::io::Errno::INTR {
-                return Err(error.into());
+        loop {
+            let mut sources = vec![PollFd::new(&*self.wake, PollFlags::IN)];
+            sources.extend(self.watch.as_ref().map(|watch| PollFd::new(&watch.inotify, PollFlags::IN)));
+            match poll(&mut sources, Some(&RETRY)) {
+                Ok(0) if self.sees_the_file() => continue,
+                Ok(0) => return Ok(Woken::Lost),
+                Ok(_) if !sources[0].revents().is_empty() => return Ok(Woken::Shutdown),
+                Ok(_) => return self.heard(),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
             }
         }
-        if !sources[0].revents().is_empty() {
-            return Ok(Woken::Shutdown);
-        }
+    }
+
+    /// Whether the file that is watched is the one that others write to.
+    fn sees_the_file(&self) -> bool {
+        let named = file_id(&signal_path(&self.reader.database)).ok();
+        self.watch.as_ref().is_some_and(|watch| Some(watch.file) == named)
+    }
+
+    fn heard(&mut self) -> io::Result<Woken> {
         let Some(watch) = &mut self.watch else { return Ok(Woken::Lost) };
         let mut buffer = [0; 4096];
-        match watch.read_events(&mut buffer) {
+        match watch.inotify.read_events(&mut buffer) {
             Ok(mut events) => Ok(match events.all(|event| event.mask == EventMask::MODIFY) {
                 true => Woken::Signal,
                 false => Woken::Lost,
