@@ -18,9 +18,7 @@ impl Trace {
 
     /// Folds a number into the hash.
     pub fn mix(&mut self, value: u64) {
-        for byte in value.to_le_bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.hash = (self.hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     }
 
     /// Adds a line, if lines are kept.

@@ -1,7 +1,5 @@
 //! S5: a lease that lapsed locally never leads again, even if a late "OK" arrives.
 
-use std::collections::HashMap;
-
 use tenure_core::Term;
 
 use super::Invariant;
@@ -11,7 +9,14 @@ use crate::world::World;
 /// Remembers the last term under which each node passed its check, and whether it failed since.
 #[derive(Default)]
 pub struct NeverReturns {
-    led: HashMap<(usize, u32, usize), (Term, bool)>,
+    led: Vec<Led>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Led {
+    life: u32,
+    term: Term,
+    over: bool,
 }
 
 impl Invariant for NeverReturns {
@@ -21,21 +26,19 @@ impl Invariant for NeverReturns {
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         let (Fact::Settled { node } | Fact::Wakes { node }) = fact else { return Ok(()) };
+        let elections = world.config.elections;
+        self.led.resize(world.nodes.len() * elections, Led::default());
         let life = world.nodes[*node].life;
-        for election in 0..world.config.elections {
-            let now = world.nodes[*node].check(election, world.real);
-            let key = (*node, life, election);
-            match (self.led.get_mut(&key), now) {
-                (Some((term, over)), Some(again)) if *term == again => {
-                    if *over {
+        for election in 0..elections {
+            let led = &mut self.led[*node * elections + election];
+            match world.nodes[*node].check(election, world.real) {
+                Some(term) if led.life == life && led.term == term => {
+                    if led.over {
                         return Err(format!("n{node} leads e{election} under term {term} again"));
                     }
                 }
-                (_, Some(term)) => {
-                    self.led.insert(key, (term, false));
-                }
-                (Some((_, over)), None) => *over = true,
-                (None, None) => {}
+                Some(term) => *led = Led { life, term, over: false },
+                None => led.over = true,
             }
         }
         Ok(())

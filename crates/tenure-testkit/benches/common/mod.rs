@@ -6,6 +6,7 @@ pub mod floor;
 pub mod place;
 pub mod process;
 pub mod samples;
+pub mod stage;
 pub mod summary;
 
 use std::path::PathBuf;
