@@ -165,7 +165,6 @@ fn after_an_older_copy_was_put_back_while_nobody_ran_no_two_lead_and_old_terms_w
 /// S2 again, for an application that keeps no `Election`: `tenure::Node::election(…)` for every
 /// candidacy.
 #[test]
-#[ignore = "finding: a node forgets an election, its highest term included, when the last handle is dropped"]
 fn a_node_whose_handles_are_gone_remembers_the_terms_that_it_led_under() {
     let (mut crew, old) = crew_led_with(&["--new-handles"]);
     empty(&crew, "other");
@@ -175,26 +174,8 @@ fn a_node_whose_handles_are_gone_remembers_the_terms_that_it_led_under() {
     judge(&mut crew, "other", 0);
 }
 
-/// And for a process that comes when the file has just been replaced, and has nothing to remember.
-#[test]
-#[ignore = "finding: who first sees a file in which nobody leads claims at once, whatever was there before"]
-fn a_newcomer_on_a_replaced_file_neither_leads_beside_the_old_leader_nor_under_an_old_term() {
-    let (mut crew, _) = crew_of_three();
-    empty(&crew, "other");
-    exchange(&crew, "other");
-    let dora = crew.spawn("dora", &[]);
-    crew.stands(dora);
-    let next = second_elected(&crew);
-    crew.until("it works", |file| {
-        let rows = "SELECT 1 FROM ledger WHERE pid = ?1 GROUP BY pid HAVING count(*) > 3";
-        file.query_row(rows, [next.pid], |_| Ok(())).ok()
-    });
-    judge(&mut crew, "other", 0);
-}
-
 /// L2 after the directory was exchanged: the store pushes news there as before.
 #[test]
-#[ignore = "finding: `news` goes on watching the signal file of the directory that was moved away"]
 fn after_the_file_was_replaced_a_hand_over_is_as_quick_as_before() {
     let mut crew = Crew::new(Duration::from_secs(3));
     crew.start("anna");
@@ -216,7 +197,6 @@ fn after_the_file_was_replaced_a_hand_over_is_as_quick_as_before() {
 
 /// S2 once more: one of two remembers, but the other one sees the copy first.
 #[test]
-#[ignore = "finding: who remembers a higher term tells the store only when it claims, and may not be the first"]
 fn a_term_that_one_live_node_remembers_is_not_granted_again_to_another() {
     let mut crew = Crew::new(TTL);
     crew.start("anna");
