@@ -73,7 +73,9 @@ impl Watcher {
     /// The last leadership of an election that is over.
     pub fn ghost(&self, election: &str) -> Option<Leadership> {
         let seats = self.seats();
-        let mut over = seats.all.iter().rev().filter(|seat| seat.over);
+        // Asked here again: the thread may not have looked since it was lost.
+        let is_over = |seat: &&Seat| seat.over || seat.leadership.check().is_err();
+        let mut over = seats.all.iter().rev().filter(is_over);
         let ghost = over.find(|seat| seat.leadership.election().as_str() == election);
         ghost.map(|seat| seat.leadership.clone())
     }

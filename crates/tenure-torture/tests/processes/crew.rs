@@ -39,7 +39,7 @@ impl Crew {
     }
 
     pub fn of(ttl: Duration, elections: &[&str]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = workplace();
         // The store has a directory of its own, so that it can be moved with all that belongs to it.
         std::fs::create_dir(directory.path().join("store")).unwrap();
         std::fs::create_dir(directory.path().join("logs")).unwrap();
@@ -300,6 +300,14 @@ impl Crew {
             let _ = member.child.wait();
         }
     }
+}
+
+/// A directory in memory, where there is one. Nobody here pulls the plug, and what a killed process
+/// has written stays in the page cache; a disk would add nothing but its stalls, which on a busy
+/// machine last longer than any ttl of these tests. `TENURE_TORTURE_DIR` names another place.
+fn workplace() -> TempDir {
+    let place = std::env::var_os("TENURE_TORTURE_DIR").unwrap_or_else(|| "/dev/shm".into());
+    tempfile::tempdir_in(place).or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 /// Who leads, by what was said: the last to be elected among those who are up.
