@@ -6,6 +6,7 @@
 //! | `transfer E NODE` | hand leadership over, and stand again |
 //! | `dwell E` | stay inside a fenced transaction for a while |
 //! | `late E` | write once more under the last term that is over |
+//! | `ping` | say `pong`, once all pauses until now have been told |
 //! | `quit` | close the node; so does the end of stdin |
 
 use std::collections::BTreeMap;
@@ -43,7 +44,9 @@ pub fn listen(desk: &Arc<Desk>) -> (BTreeMap<String, UnboundedReceiver<Order>>, 
             if line == "quit" {
                 break;
             }
-            if let Some(("late", election)) = line.split_once(' ') {
+            if line == "ping" {
+                desk.watcher.ping();
+            } else if let Some(("late", election)) = line.split_once(' ') {
                 runtime.spawn(write_late(Arc::clone(&desk), election.to_owned()));
             } else if pass_on(&line, &senders).is_none() {
                 say("misunderstood", json!({ "order": line }));

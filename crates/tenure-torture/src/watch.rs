@@ -1,6 +1,7 @@
 //! The witness: asks every leadership's check as fast as is sensible, and writes down the answers.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use crate::report::say;
 
 const EVERY: Duration = Duration::from_millis(1);
 
+/// A longer time between two looks is told: this process, or the machine, has stood still.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// How many leaderships that are over are still asked whether they really are.
 const GHOSTS: usize = 32;
 
@@ -21,6 +25,7 @@ pub struct Watcher {
     log: Log,
     node: String,
     blind: bool,
+    asked: AtomicBool,
 }
 
 #[derive(Default)]
@@ -40,13 +45,16 @@ struct Seat {
 
 impl Watcher {
     pub fn start(log: Log, node: String, blind: bool) -> io::Result<Arc<Self>> {
-        let watcher = Arc::new(Self { seats: Mutex::default(), log, node, blind });
+        let watcher =
+            Arc::new(Self { seats: Mutex::default(), log, node, blind, asked: AtomicBool::new(false) });
         let watching = Arc::clone(&watcher);
         // A plain thread: neither the application's runtime nor Tenure's decides when it looks.
         std::thread::Builder::new().name(String::from("watch")).spawn(move || {
             loop {
+                let before = clock::now();
                 watching.look();
                 std::thread::sleep(EVERY);
+                watching.tell_of_pauses(clock::now().since(before));
             }
         })?;
         Ok(watcher)
@@ -68,6 +76,21 @@ impl Watcher {
         let seat = Seat { leadership: leadership.clone(), slot, from: before, over: false };
         self.note(&seat, before);
         seats.all.push(seat);
+    }
+
+    /// Answers after the next look: by then, every pause until now has been told.
+    pub fn ping(&self) {
+        self.asked.store(true, Relaxed);
+    }
+
+    fn tell_of_pauses(&self, took: Duration) {
+        if took > PAUSE {
+            let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+            say("paused", json!({ "node": self.node, "nanos": nanos }));
+        }
+        if self.asked.swap(false, Relaxed) {
+            say("pong", json!({ "node": self.node }));
+        }
     }
 
     /// The last leadership of an election that is over.

@@ -139,7 +139,7 @@ fn whoever_is_killed_or_stopped_one_leads_at_a_time_and_terms_rise() {
     for election in ELECTIONS {
         crew.wait("somebody leads in the end", |events| incumbent(events, election, &up));
     }
-    let slack = crew.floor.slack();
+    let slack = crew.slack();
     let evidence = crew.verdict();
     eprintln!(
         "{} leaderships, {} rows, {} register writes ({} refused), slack {slack:?}, after {}",

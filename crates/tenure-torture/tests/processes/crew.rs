@@ -1,6 +1,6 @@
 //! A crew of candidates: processes on one file, watched by what they say, ended with the test.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
@@ -17,13 +17,15 @@ use crate::journal::{Event, Journal};
 use crate::{ELECTION, HANG, signals};
 
 pub struct Crew {
-    pub floor: Floor,
+    floor: Floor,
     journal: Arc<Journal>,
     /// The living, by node.
     members: HashMap<String, Member>,
     elections: Vec<String>,
     ttl: Duration,
     started: u32,
+    /// Who was stopped by a test: their pauses are no fault of the machine.
+    interrupted: HashSet<u32>,
     directory: TempDir,
 }
 
@@ -59,6 +61,7 @@ impl Crew {
             elections: elections.iter().map(|&name| name.to_owned()).collect(),
             ttl,
             started: 0,
+            interrupted: HashSet::new(),
             directory,
         }
     }
@@ -152,6 +155,7 @@ impl Crew {
         let member = self.members.get_mut(node).unwrap();
         signals::stop(&member.child);
         member.stopped = true;
+        self.interrupted.insert(member.child.id());
     }
 
     /// Stops a process that is in no transaction: one that stands still inside of it keeps the
@@ -265,10 +269,34 @@ impl Crew {
         }
     }
 
+    /// How much later than promised something may be seen here.
+    pub fn slack(&mut self) -> Duration {
+        Floor::slack(self.worst())
+    }
+
+    /// For how long the machine has let something stand still, here or in a candidate.
+    fn worst(&mut self) -> Duration {
+        for node in self.living() {
+            let pid = self.pid(&node);
+            let runs = !self.is_stopped(&node) && self.said().iter().any(|event| event.is("stands", pid));
+            if runs {
+                let pongs = |events: &[Event]| events.iter().filter(|event| event.is("pong", pid)).count();
+                let before = pongs(&self.said());
+                self.order(&node, "ping");
+                self.wait("it answers", |events| (pongs(events) > before).then_some(()));
+            }
+        }
+        let said = self.said();
+        let paused = said.iter().filter(|event| event.kind == "paused");
+        let paused = paused.filter(|event| !self.interrupted.contains(&event.pid));
+        let longest = paused.filter_map(|event| event.value["nanos"].as_u64()).max();
+        self.floor.worst().max(Duration::from_nanos(longest.unwrap_or(0)))
+    }
+
     /// Judges a test in which nothing was to happen: the one leader has led throughout.
     pub fn verdict_of_one_leadership(&mut self, leader: &Event) {
         // No leader outlives a machine that stands still, so then this says nothing.
-        let (worst, most) = (self.floor.worst(), self.ttl / 8);
+        let (worst, most) = (self.worst(), self.ttl / 8);
         if worst > most {
             eprintln!("not judged: this machine stood still for {worst:?}");
             self.verdict();

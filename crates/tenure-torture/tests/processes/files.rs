@@ -189,7 +189,7 @@ fn after_the_file_was_replaced_a_hand_over_is_as_quick_as_before() {
     crew.is_registered(heir);
     crew.order(&leader.node(), "resign reports");
     let next = crew.leader_above(leader.term());
-    let slack = crew.floor.slack();
+    let slack = crew.slack();
     let gap = crew.evidence().gaps().into_iter().find(|gap| gap.after.term == next.term()).unwrap();
     assert!(gap.length <= slack, "L2: {gap:#?}, slack {slack:?}");
     judge(&mut crew, "other", 0);

@@ -6,73 +6,95 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use rustix::fs::inotify;
 use tenure::sqlite::rusqlite::Connection;
+use tenure_core::Instant;
 use tenure_store::clock;
 
 /// What no measurement of a few seconds can exclude.
 const LEAST: Duration = Duration::from_millis(250);
 
-/// Measures from when it is started: how long a thread oversleeps, and how long a durable write
-/// takes.
+/// Measures from when it is started: how long a thread oversleeps, how long a durable write takes,
+/// and how long the kernel takes for chores that its own threads do.
 pub struct Floor {
-    seen: Arc<Seen>,
+    over: Arc<AtomicBool>,
+    chores: Vec<Arc<Chore>>,
     threads: Vec<JoinHandle<()>>,
 }
 
-#[derive(Default)]
-struct Seen {
-    over: AtomicBool,
-    hiccup: AtomicU64,
-    write: AtomicU64,
+/// Something that is done again and again.
+struct Chore {
+    /// The pause before it, which is no part of it.
+    every: Duration,
+    /// When the one under way was begun, in nanoseconds of the boot clock.
+    begun: AtomicU64,
+    /// How long the longest took that is done.
+    longest: AtomicU64,
 }
 
 impl Floor {
-    /// Measures writes in a file of its own in `directory`, so that nobody waits for its locks.
+    /// Measures in files of its own in `directory`, so that nobody waits for its locks.
     pub fn start(directory: &Path) -> Self {
-        let seen = Arc::new(Seen::default());
         let database = Connection::open(directory.join("floor.db")).unwrap();
         database
             .execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE floor (x)")
             .unwrap();
-        let (sleeping, writing) = (Arc::clone(&seen), Arc::clone(&seen));
-        let sleeper = move || {
-            while !sleeping.over.load(Relaxed) {
-                measure(&sleeping.hiccup, || std::thread::sleep(Duration::from_millis(1)));
-            }
-        };
-        let writer = move || {
-            while !writing.over.load(Relaxed) {
-                measure(&writing.write, || {
-                    database.execute("INSERT INTO floor VALUES (1)", []).unwrap();
-                });
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        };
-        Self { seen, threads: vec![std::thread::spawn(sleeper), std::thread::spawn(writer)] }
+        let watched = directory.to_owned();
+        let mut floor = Self { over: Arc::default(), chores: Vec::new(), threads: Vec::new() };
+        floor.measure(Duration::from_millis(1), || {});
+        floor.measure(Duration::from_millis(20), move || {
+            database.execute("INSERT INTO floor VALUES (1)", []).unwrap();
+        });
+        // The end of a watch waits for a worker of the kernel, which other load may starve.
+        floor.measure(Duration::from_millis(50), move || {
+            let inotify = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+            inotify::add_watch(&inotify, &watched, inotify::WatchFlags::DELETE_SELF).unwrap();
+        });
+        floor
     }
 
-    /// How much later than promised something may be seen here: a few times the worst that was
-    /// measured so far, since each of several processes may have had as bad a moment.
-    pub fn slack(&self) -> Duration {
-        LEAST + 4 * self.worst()
+    fn measure(&mut self, every: Duration, act: impl Fn() + Send + 'static) {
+        let begun = AtomicU64::new(clock::now().as_nanos());
+        let chore = Arc::new(Chore { every, begun, longest: AtomicU64::new(0) });
+        self.chores.push(Arc::clone(&chore));
+        let over = Arc::clone(&self.over);
+        self.threads.push(std::thread::spawn(move || {
+            while !over.load(Relaxed) {
+                std::thread::sleep(chore.every);
+                act();
+                let took = u64::try_from(chore.under_way().as_nanos()).unwrap();
+                chore.longest.fetch_max(took, Relaxed);
+                chore.begun.store(clock::now().as_nanos(), Relaxed);
+            }
+        }));
     }
 
-    /// The worst that was measured so far: the longest hiccup, and the longest durable write.
+    /// The worst so far: the sum of the longest of each kind, done or under way.
     pub fn worst(&self) -> Duration {
-        Duration::from_nanos(self.seen.hiccup.load(Relaxed) + self.seen.write.load(Relaxed))
+        self.chores.iter().map(|chore| chore.under_way().max(chore.longest())).sum()
+    }
+
+    /// How much later than promised something may be seen: a few times the worst, since each of
+    /// several processes may have had as bad a moment.
+    pub fn slack(worst: Duration) -> Duration {
+        LEAST + 4 * worst
     }
 }
 
-fn measure(worst: &AtomicU64, act: impl FnOnce()) {
-    let before = clock::now();
-    act();
-    let took = clock::now().since(before).as_nanos();
-    worst.fetch_max(u64::try_from(took).unwrap(), Relaxed);
+impl Chore {
+    fn under_way(&self) -> Duration {
+        let begun = Instant::from_nanos(self.begun.load(Relaxed)) + self.every;
+        clock::now().since(begun)
+    }
+
+    fn longest(&self) -> Duration {
+        Duration::from_nanos(self.longest.load(Relaxed))
+    }
 }
 
 impl Drop for Floor {
     fn drop(&mut self) {
-        self.seen.over.store(true, Relaxed);
+        self.over.store(true, Relaxed);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }

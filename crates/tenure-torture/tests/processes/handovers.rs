@@ -24,7 +24,7 @@ fn a_leader_that_resigns_is_succeeded_at_once() {
     crew.order("anna", "stand reports");
     crew.is_registered("anna");
     assert_eq!(crew.leader().term(), next.term(), "who stands again pushes nobody out");
-    let slack = crew.floor.slack();
+    let slack = crew.slack();
     assert_quick(&crew.verdict(), next.term(), slack);
 }
 
@@ -49,7 +49,7 @@ fn leadership_is_handed_over_to_the_process_that_was_named() {
     let back = crew.leader_above(heir.term());
     assert_eq!((back.node().as_str(), back.pid), ("anna", old.pid));
 
-    let slack = crew.floor.slack();
+    let slack = crew.slack();
     let evidence = crew.verdict();
     assert_quick(&evidence, heir.term(), slack);
     assert_quick(&evidence, back.term(), slack);
@@ -64,6 +64,6 @@ fn a_process_that_is_told_to_end_hands_over_first() {
     crew.is_registered("ben");
     crew.quit("anna");
     let next = crew.leader_above(old.term());
-    let slack = crew.floor.slack();
+    let slack = crew.slack();
     assert_quick(&crew.verdict(), next.term(), slack);
 }

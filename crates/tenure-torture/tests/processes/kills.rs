@@ -15,7 +15,7 @@ fn when_the_leader_is_killed_another_leads_after_a_full_ttl_and_not_much_later()
     let next = crew.leader_above(old.term());
     let renewed = crew.renewed(old.pid);
 
-    let (ttl, slack) = (crew.ttl(), crew.floor.slack());
+    let (ttl, slack) = (crew.ttl(), crew.slack());
     let evidence = crew.verdict();
     let waited = Duration::from_nanos(evidence.under(next.term()).from - renewed);
     // All of them read one clock here, so that a ttl is a ttl, however slowly it may be counted.

@@ -22,7 +22,7 @@ fn after_all_were_killed_the_same_nodes_start_within_a_ttl_and_inherit_no_lease(
     crew.stands(ben);
     let next = crew.leader_above(old.term());
 
-    let (ttl, slack) = (crew.ttl(), crew.floor.slack());
+    let (ttl, slack) = (crew.ttl(), crew.slack());
     let evidence = crew.verdict();
     let from = evidence.under(next.term()).from;
     assert!(from - renewed >= u64::try_from(ttl.as_nanos()).unwrap(), "S3: the old lease was waited for");
