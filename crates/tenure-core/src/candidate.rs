@@ -6,7 +6,7 @@ use crate::event::Event;
 use crate::machine::{Machine, Refusal};
 use crate::plants::Plant;
 use crate::record::{Age, Pulse, Record, SessionId, Standing};
-use crate::request::{About, Answer, ElectionKey, Failure, Flight, Verb};
+use crate::request::{Answer, ElectionKey, Failure, Flight, Verb};
 use crate::session::Session;
 use crate::silence::Look;
 use crate::time::Instant;
@@ -71,10 +71,13 @@ impl Machine {
         self.arm(key);
     }
 
-    /// Word that anything may have changed.
+    /// Word that anything may have changed. A leader hears with its next renewal whether that
+    /// concerns it: it may hold thousands of leases, and looks at none of them for a mere maybe.
     pub fn hint_all(&mut self, now: Instant) {
         for key in self.keys() {
-            self.hint(key, now);
+            if !matches!(self.election(key).role, Role::Leading { .. }) {
+                self.hint(key, now);
+            }
         }
     }
 
@@ -172,7 +175,7 @@ impl Machine {
             Act::Look if race || delays || now < self.wary_until => Verb::Read { election: key },
             Act::Look | Act::Tell | Act::Claim { .. } => self.claim(key, session, act),
         };
-        let flight = self.send(About::Election(key), verb, patience, now);
+        let flight = self.line_up(key, verb, patience, now);
         self.set_phase(key, Phase::Asking { flight, act });
     }
 
@@ -446,7 +449,7 @@ impl Machine {
         let Role::Standing(Candidacy { phase, .. }) = self.election(key).role else { return };
         match phase {
             Phase::Waiting { until, act } if until <= now => self.act(key, act, now),
-            Phase::Asking { flight, act } if flight.give_up <= now => {
+            Phase::Asking { flight, act } if flight.is_overdue(now) => {
                 self.claim_failed(key, act, Failure::Indeterminate, now);
             }
             Phase::Waiting { .. } | Phase::Asking { .. } | Phase::Parked => {}

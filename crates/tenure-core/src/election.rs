@@ -99,11 +99,15 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    pub fn wake(&self) -> Instant {
+    pub fn wake(&self) -> Option<Instant> {
         match self {
             Self::Asking(flight) => flight.give_up,
-            Self::Pausing { until } => *until,
+            Self::Pausing { until } => Some(*until),
         }
+    }
+
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.wake().is_some_and(|at| at <= now)
     }
 
     pub fn is(&self, serial: u64) -> bool {
@@ -171,11 +175,11 @@ impl Election {
     pub fn wake(&self) -> Option<Instant> {
         let role = match &self.role {
             Role::Standing(Candidacy { phase: Phase::Waiting { until, .. }, .. }) => Some(*until),
-            Role::Standing(Candidacy { phase: Phase::Asking { flight, .. }, .. }) => Some(flight.give_up),
-            Role::Resigning(resignation) => Some(resignation.step.wake()),
+            Role::Standing(Candidacy { phase: Phase::Asking { flight, .. }, .. }) => flight.give_up,
+            Role::Resigning(resignation) => resignation.step.wake(),
             Role::Standing(_) | Role::Idle | Role::Leading { .. } | Role::Stopping { .. } => None,
         };
-        let look = self.look.map_or(self.look_at, |flight| Some(flight.give_up));
+        let look = self.look.map_or(self.look_at, |flight| flight.give_up);
         role.into_iter().chain(look).min()
     }
 }

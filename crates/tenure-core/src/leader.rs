@@ -100,13 +100,13 @@ impl Machine {
         let Role::Resigning(resignation) = &mut self.election(key).role else { return };
         let (attempt, term, to) = (resignation.attempt, resignation.term, resignation.to.clone());
         let verb = Verb::Resign { session, election: key, attempt, term, to };
-        let flight = self.send(About::Election(key), verb, patience, now);
+        let flight = self.line_up(key, verb, patience, now);
         if let Role::Resigning(resignation) = &mut self.election(key).role {
             resignation.step = Step::Asking(flight);
         }
     }
 
-    /// Sends a resignation without being in the role for it: only planted bugs do that.
+    /// Sends a resignation without being in the role for it, so out of line: only planted bugs do that.
     fn send_resignation(&mut self, key: ElectionKey, term: Option<Term>, to: Option<NodeId>, now: Instant) {
         let attempt = self.next_attempt();
         let patience = self.patience();
@@ -152,7 +152,7 @@ impl Machine {
     pub(crate) fn resign_timeout(&mut self, key: ElectionKey, now: Instant) {
         let Role::Resigning(resignation) = &self.election(key).role else { return };
         match resignation.step {
-            Step::Asking(flight) if flight.give_up <= now => {
+            Step::Asking(flight) if flight.is_overdue(now) => {
                 self.resign_failed(key, Failure::Indeterminate, now);
             }
             Step::Pausing { until } if until <= now => self.ask_to_resign(key, now),

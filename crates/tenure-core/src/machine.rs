@@ -14,7 +14,7 @@ use crate::event::{Event, Reason};
 use crate::name::NodeId;
 use crate::plants::{Plant, Planted};
 use crate::record::{SessionId, StoreIdentity};
-use crate::request::{About, Answer, ElectionKey, Failure, Flight, Request, RequestId, Verb};
+use crate::request::{About, Answer, ElectionKey, Failure, Flight, InLine, Request, RequestId, Verb};
 use crate::session::Session;
 use crate::settings::{Settings, SettingsError};
 use crate::silence::Trust;
@@ -49,7 +49,10 @@ pub struct Machine {
     pub(crate) working: u32,
     /// Wall clock minus boot clock, in nanoseconds, when last looked at.
     wall_offset: Option<i128>,
+    /// What is to be asked at once: about the session.
     requests: VecDeque<Request>,
+    /// What is to be asked in its turn: about elections.
+    line: VecDeque<InLine>,
     pub(crate) events: VecDeque<Event>,
 }
 
@@ -106,6 +109,7 @@ impl Machine {
             working: 0,
             wall_offset: None,
             requests: VecDeque::new(),
+            line: VecDeque::new(),
             events: VecDeque::new(),
         })
     }
@@ -264,9 +268,22 @@ impl Machine {
         self.session.wake(renewing).into_iter().chain(self.timers.next()).min()
     }
 
-    /// The next request for the store.
-    pub fn poll_request(&mut self) -> Option<Request> {
-        self.requests.pop_front()
+    /// The next request for the store. Those about the session come first, and are always given;
+    /// those about elections wait until there is `room` for one more, however many there are.
+    pub fn poll_request(&mut self, room: bool, now: Instant) -> Option<Request> {
+        if let Some(request) = self.requests.pop_front() {
+            return Some(request);
+        }
+        while room && let Some(InLine { key, serial, patience, verb }) = self.line.pop_front() {
+            let election = self.elections[key.index()].as_mut();
+            // What nobody wants to know any more is not asked.
+            let Some(flight) = election.and_then(|election| election.flight(serial)) else { continue };
+            let give_up = now + patience;
+            (flight.sent, flight.give_up) = (now, Some(give_up));
+            self.arm(key);
+            return Some(Request { id: RequestId { serial, about: About::Election(key) }, give_up, verb });
+        }
+        None
     }
 
     /// The next event for the driver.
@@ -332,10 +349,23 @@ impl Machine {
 
     pub(crate) fn send(&mut self, about: About, verb: Verb, patience: Duration, now: Instant) -> Flight {
         self.serial += 1;
-        let flight = Flight { serial: self.serial, sent: now, give_up: now + patience };
+        let give_up = now + patience;
         let id = RequestId { serial: self.serial, about };
-        self.requests.push_back(Request { id, give_up: flight.give_up, verb });
-        flight
+        self.requests.push_back(Request { id, give_up, verb });
+        Flight { serial: self.serial, sent: now, give_up: Some(give_up) }
+    }
+
+    /// Asks about an election when its turn comes; the patience with the answer begins then.
+    pub(crate) fn line_up(
+        &mut self,
+        key: ElectionKey,
+        verb: Verb,
+        patience: Duration,
+        now: Instant,
+    ) -> Flight {
+        self.serial += 1;
+        self.line.push_back(InLine { key, serial: self.serial, patience, verb });
+        Flight { serial: self.serial, sent: now, give_up: None }
     }
 
     pub(crate) fn next_attempt(&mut self) -> u64 {
@@ -404,10 +434,12 @@ impl Machine {
 
     /// Whether the answer to this request still matters.
     #[must_use]
-    pub fn awaits(&self, id: RequestId) -> bool {
+    pub fn awaits(&mut self, id: RequestId) -> bool {
         match id.about {
             About::Session => self.session.awaits(id.serial),
-            About::Election(key) => self.elections[key.index()].as_ref().is_some_and(|e| e.awaits(id.serial)),
+            About::Election(key) => self.elections[key.index()]
+                .as_mut()
+                .is_some_and(|election| election.flight(id.serial).is_some()),
         }
     }
 }

@@ -1,25 +1,26 @@
 //! Watching an election: reads, and what they say about who leads.
 
 use crate::capabilities::News;
-use crate::election::{Candidacy, Election, Phase, Role};
+use crate::election::{Candidacy, Election, Phase, Resignation, Role, Step};
 use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::name::NodeId;
 use crate::plants::Plant;
 use crate::record::Record;
-use crate::request::{About, Answer, ElectionKey, Failure, Flight, Verb};
+use crate::request::{Answer, ElectionKey, Failure, Flight, Verb};
 use crate::silence::Look;
 use crate::term::Term;
 use crate::time::Instant;
 
 impl Election {
-    pub(crate) fn awaits(&self, serial: u64) -> bool {
-        let role = match &self.role {
-            Role::Standing(Candidacy { phase: Phase::Asking { flight, .. }, .. }) => flight.serial == serial,
-            Role::Resigning(resignation) => resignation.step.is(serial),
-            _ => false,
+    /// The request that an answer is awaited to.
+    pub(crate) fn flight(&mut self, serial: u64) -> Option<&mut Flight> {
+        let role = match &mut self.role {
+            Role::Standing(Candidacy { phase: Phase::Asking { flight, .. }, .. })
+            | Role::Resigning(Resignation { step: Step::Asking(flight), .. }) => Some(flight),
+            _ => None,
         };
-        role || self.look.is_some_and(|flight| flight.serial == serial)
+        role.into_iter().chain(&mut self.look).find(|flight| flight.serial == serial)
     }
 }
 
@@ -43,7 +44,7 @@ impl Machine {
             self.election(key).look_again = true;
             return;
         }
-        let flight = self.send(About::Election(key), Verb::Read { election: key }, patience, now);
+        let flight = self.line_up(key, Verb::Read { election: key }, patience, now);
         let election = self.election(key);
         election.look = Some(flight);
         election.look_at = None;
@@ -101,7 +102,7 @@ impl Machine {
         self.candidate_timeout(key, now);
         self.resign_timeout(key, now);
         let election = self.election(key);
-        if election.look.is_some_and(|flight| flight.give_up <= now) {
+        if election.look.is_some_and(|flight| flight.is_overdue(now)) {
             election.look = None;
             let again = now + self.settings.poll_every;
             self.election(key).look_at = Some(again);

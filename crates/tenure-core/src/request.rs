@@ -168,5 +168,21 @@ pub enum Failure {
 pub(crate) struct Flight {
     pub serial: u64,
     pub sent: Instant,
-    pub give_up: Instant,
+    /// `None` while it waits for its turn: nobody is impatient with what was not sent.
+    pub give_up: Option<Instant>,
+}
+
+impl Flight {
+    pub fn is_overdue(&self, now: Instant) -> bool {
+        self.give_up.is_some_and(|at| at <= now)
+    }
+}
+
+/// Something to ask about an election when its turn comes.
+#[derive(Debug)]
+pub(crate) struct InLine {
+    pub key: ElectionKey,
+    pub serial: u64,
+    pub patience: Duration,
+    pub verb: Verb,
 }

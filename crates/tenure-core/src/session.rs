@@ -72,12 +72,13 @@ impl Session {
 
     pub fn wake(&self, renewing: bool) -> Option<Instant> {
         match self {
-            Self::Opening(attempt) => Some(attempt.step.wake()),
+            Self::Opening(attempt) => attempt.step.wake(),
             Self::Open(open) => {
-                let renewal = open.flight.map(|flight| flight.give_up).or(renewing.then_some(open.next));
+                let next = renewing.then_some(open.next);
+                let renewal = open.flight.map_or(next, |flight| flight.give_up);
                 Some(renewal.map_or(open.deadline, |at| at.min(open.deadline)))
             }
-            Self::Closing { deadline, step, .. } => Some(step.wake().min(*deadline)),
+            Self::Closing { deadline, step, .. } => step.wake().into_iter().chain([*deadline]).min(),
             Self::Idle | Self::Lost { .. } | Self::Closed => None,
         }
     }
@@ -465,12 +466,12 @@ impl Machine {
     pub(crate) fn session_timeout(&mut self, now: Instant) {
         let may_renew = self.may_renew();
         match &mut self.session {
-            Session::Opening(Attempt { step, .. }) if step.wake() <= now => match step {
+            Session::Opening(Attempt { step, .. }) if step.is_due(now) => match step {
                 Step::Asking(_) => self.opening_failed(Failure::Indeterminate, now),
                 Step::Pausing { .. } => self.ask_to_open(now),
             },
             Session::Open(open) => {
-                if open.flight.is_some_and(|flight| flight.give_up <= now) {
+                if open.flight.is_some_and(|flight| flight.is_overdue(now)) {
                     open.flight = None;
                     self.renewal_failed(Failure::Indeterminate, true, now);
                 }
@@ -482,7 +483,7 @@ impl Machine {
                     self.renew(now);
                 }
             }
-            Session::Closing { step, .. } if step.wake() <= now => match step {
+            Session::Closing { step, .. } if step.is_due(now) => match step {
                 Step::Asking(_) => self.closing_failed(now),
                 Step::Pausing { .. } => self.ask_to_close(now),
             },

@@ -328,7 +328,7 @@ impl World {
         let Some(mut machine) = self.nodes[node].machine.take() else { return };
         machine.clock(wall, now);
         input(&mut machine, now);
-        while let Some(request) = machine.poll_request() {
+        while let Some(request) = machine.poll_request(true, now) {
             self.send(node, request);
         }
         let mut events = Vec::new();

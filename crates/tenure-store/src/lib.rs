@@ -9,6 +9,7 @@ pub mod clock;
 mod contract;
 mod error;
 mod history;
+mod listeners;
 mod url;
 
 pub use contract::{
@@ -17,5 +18,6 @@ pub use contract::{
 };
 pub use error::StoreError;
 pub use history::{EventKind, EventQuery, EventRecord, Retention};
+pub use listeners::Listeners;
 pub use tenure_core::{Capabilities, ExpiryJudge, News, Succession};
 pub use url::{Options, StoreUrl, UrlError};

@@ -9,7 +9,6 @@ mod claims;
 mod connect;
 mod deletion;
 mod history;
-mod news;
 mod reading;
 mod resignation;
 mod sessions;
@@ -125,7 +124,7 @@ impl Store for MemoryStore {
     }
 
     fn news(&self) -> Hints {
-        Box::pin(self.world.subscribe(&self.options.namespace))
+        self.world.subscribe(&self.options.namespace)
     }
 
     fn as_any(&self) -> &dyn Any {

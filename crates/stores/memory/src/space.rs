@@ -1,13 +1,13 @@
 //! What the store keeps for one namespace.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tenure_core::{Age, ElectionName, Instant, NodeId, Pulse, Sequence, SessionId, Stamp, Term};
-use tenure_store::{NodeInfo, NodeState};
+use tenure_store::{Listeners, NodeInfo, NodeState};
 
 use crate::history::History;
-use crate::news::Newsroom;
 
 #[derive(Default)]
 pub(crate) struct Space {
@@ -19,7 +19,7 @@ pub(crate) struct Space {
     /// All that were ever stood for.
     pub elections: BTreeMap<ElectionName, Election>,
     pub history: History,
-    pub news: Newsroom,
+    pub listeners: Arc<Listeners>,
     /// Numbers the candidates in the order in which they stood up.
     pub arrivals: u64,
 }

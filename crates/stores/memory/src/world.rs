@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use tenure_core::{Namespace, StoreIdentity};
-use tenure_store::{Options, Reply, StoreError, Told, clock};
+use tenure_store::{Hint, Hints, Options, Reply, StoreError, Told, clock};
 
-use crate::news::Subscription;
 use crate::space::Space;
 use crate::transaction::Transaction;
 
@@ -54,16 +53,14 @@ impl World {
         };
         let outcome = verb(&mut transaction);
         let Transaction { space, changed, .. } = transaction;
-        let readers = if changed.is_empty() { Vec::new() } else { space.news.readers() };
+        let listeners = Arc::clone(&space.listeners);
         drop(guard);
-        for reader in readers {
-            reader.post(&changed);
-        }
+        changed.into_iter().for_each(|name| listeners.post(&Hint::Election(name)));
         outcome.map(|value| Told { store: self.identity, value })
     }
 
-    pub(crate) fn subscribe(&self, namespace: &Namespace) -> Subscription {
+    pub(crate) fn subscribe(&self, namespace: &Namespace) -> Hints {
         let mut state = self.state.lock().expect("no transaction panics");
-        state.spaces.entry(namespace.clone()).or_default().news.subscribe()
+        state.spaces.entry(namespace.clone()).or_default().listeners.subscribe()
     }
 }

@@ -1,11 +1,12 @@
 //! The file: opened, noticed when it is replaced, and one transaction per verb.
 
+use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
-use tenure_core::StoreIdentity;
+use tenure_core::{Instant, StoreIdentity};
 use tenure_store::{Options, Reply, StoreError, Told, clock};
 
 use crate::error::{Phase, Stop, classify, code};
@@ -21,12 +22,23 @@ const STATEMENTS: usize = 64;
 /// How long a first connection waits while others set the file up.
 const SETTING_UP: Duration = Duration::from_secs(5);
 
-/// Waits for a lock for about a second, looking often: SQLite's own handler sleeps for up to a
-/// tenth of a second between looks, which would show in every hand-over.
+/// How long a statement waits for a lock.
+const LOCKED: Duration = Duration::from_secs(1);
+
+/// Waits for a lock, looking often: SQLite's own handler sleeps for up to a tenth of a second
+/// between looks, which would show in every hand-over.
 fn wait(looked: i32) -> bool {
+    thread_local! {
+        // A connection stays on its thread, and waits for one lock at a time.
+        static SINCE: Cell<Instant> = const { Cell::new(Instant::ZERO) };
+    }
+    let now = clock::now();
+    if looked == 0 {
+        SINCE.set(now);
+    }
     let pause = if looked < 50 { Duration::from_micros(200) } else { Duration::from_millis(2) };
     std::thread::sleep(pause);
-    looked < 550
+    now.since(SINCE.get()) < LOCKED
 }
 
 /// One connection to the file, reopened when it must be.
@@ -254,6 +266,9 @@ fn durable(connection: &Connection) -> Result<(), Stop> {
         )
         .into());
     }
-    connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;")?;
+    // A log that grew in a rush gives its room back.
+    connection.execute_batch(
+        "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;",
+    )?;
     Ok(())
 }

@@ -17,13 +17,12 @@
 //! | `schema` | the tables, and whose file this is |
 //! | `verbs` | what each verb does inside its transaction |
 //! | `fence` | transactions of the application, checked against its lease |
-//! | `news`, `mailbox` | hints to and from other processes |
+//! | `news` | hints to and from other processes |
 //! | `error` | what each SQLite error means for the caller |
 
 mod database;
 mod error;
 mod fence;
-mod mailbox;
 mod moment;
 mod news;
 mod place;

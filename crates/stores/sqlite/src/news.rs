@@ -18,9 +18,8 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{Mode, OFlags};
 use tenure_core::ElectionName;
-use tenure_store::{Hint, Hints};
+use tenure_store::{Hint, Hints, Listeners};
 
-use crate::mailbox::Listeners;
 use crate::place::{FileId, file_id};
 use crate::worker;
 

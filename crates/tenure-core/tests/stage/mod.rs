@@ -91,11 +91,11 @@ impl Stage {
 
     /// The next request, which must be there.
     pub fn request(&mut self) -> Request {
-        self.machine.poll_request().expect("a request")
+        self.machine.poll_request(true, self.now).expect("a request")
     }
 
     pub fn verbs(&mut self) -> Vec<Verb> {
-        std::iter::from_fn(|| self.machine.poll_request()).map(|request| request.verb).collect()
+        std::iter::from_fn(|| self.machine.poll_request(true, self.now)).map(|request| request.verb).collect()
     }
 
     pub fn events(&mut self) -> Vec<Event> {
@@ -123,7 +123,7 @@ impl Stage {
     /// Wakes the machine until it asks something, and gives that.
     pub fn next_request(&mut self) -> Request {
         loop {
-            if let Some(request) = self.machine.poll_request() {
+            if let Some(request) = self.machine.poll_request(true, self.now) {
                 return request;
             }
             self.wake();

@@ -286,10 +286,9 @@ impl Driver {
                 break;
             }
         }
-        while let Some(request) = self.machine.poll_request() {
-            self.requests.push(request, &self.slots);
+        while let Some(request) = self.machine.poll_request(self.requests.room(), now) {
+            self.requests.send(request, &self.slots, &self.store, &self.info, now);
         }
-        self.requests.start(&self.store, &self.info, now);
     }
 
     /// Publishes the session's deadline. False if a guard has found the one before passed: then

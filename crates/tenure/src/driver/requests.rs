@@ -1,6 +1,5 @@
-//! Requests on their way to the store: a bounded number at a time, the session's own first.
+//! Requests on their way to the store: a bounded number at a time, but for the session's own.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,74 +21,50 @@ pub(super) struct Response {
     pub id: RequestId,
     pub verb: &'static str,
     pub outcome: Result<(StoreIdentity, Answer), StoreError>,
-    /// Counts against [`AT_ONCE`].
-    limited: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Requests {
     under_way: FuturesUnordered<Pending<'static, Response>>,
     limited: usize,
-    waiting: VecDeque<Addressed>,
-    urgent: VecDeque<Addressed>,
     pub trouble: Trouble,
 }
 
-/// A request with the name of its election, which the machine does not know. The key may be
-/// another election's by the time that the request is sent.
-struct Addressed {
-    request: Request,
-    election: Option<ElectionName>,
-}
-
 impl Requests {
-    pub(super) fn push(&mut self, request: Request, slots: &Slots) {
-        let key = match request.verb {
-            Verb::Open { .. } | Verb::Renew { .. } | Verb::Close { .. } => None,
-            Verb::Claim { election, .. } | Verb::Resign { election, .. } | Verb::Read { election } => {
-                Some(election)
-            }
-        };
-        match key {
-            None => self.urgent.push_back(Addressed { request, election: None }),
-            Some(key) => {
-                let election = slots.get(key).map(|slot| slot.name.clone());
-                self.waiting.push_back(Addressed { request, election });
-            }
-        }
+    /// Whether one more request about an election may be sent.
+    pub(super) const fn room(&self) -> bool {
+        self.limited < AT_ONCE
     }
 
-    /// Sends what may be sent. What was given up while it waited is dropped: the machine knows.
-    pub(super) fn start(&mut self, store: &Arc<dyn Store>, info: &NodeInfo, now: Instant) {
-        while let Some(addressed) = self.urgent.pop_front() {
-            self.under_way.push(send(addressed, store, info, now, false));
-        }
-        while self.limited < AT_ONCE
-            && let Some(addressed) = self.waiting.pop_front()
-        {
-            if addressed.request.give_up > now {
-                self.limited += 1;
-                self.under_way.push(send(addressed, store, info, now, true));
-            }
-        }
+    pub(super) fn send(
+        &mut self,
+        request: Request,
+        slots: &Slots,
+        store: &Arc<dyn Store>,
+        info: &NodeInfo,
+        now: Instant,
+    ) {
+        let key = request.id.election();
+        let election = key.and_then(|key| slots.get(key)).map(|slot| slot.name.clone());
+        self.limited += usize::from(key.is_some());
+        self.under_way.push(send(request, election, store, info, now));
     }
 
     /// The next response; `None` if nothing is under way.
     pub(super) async fn next(&mut self) -> Option<Response> {
         let response = self.under_way.next().await?;
-        self.limited -= usize::from(response.limited);
+        self.limited -= usize::from(response.id.election().is_some());
         Some(response)
     }
 }
 
 fn send(
-    addressed: Addressed,
+    request: Request,
+    election: Option<ElectionName>,
     store: &Arc<dyn Store>,
     info: &NodeInfo,
     now: Instant,
-    limited: bool,
 ) -> Pending<'static, Response> {
-    let Addressed { request, election } = addressed;
     let (store, id) = (Arc::clone(store), request.id);
     let verb = word(&request.verb);
     let info = matches!(request.verb, Verb::Open { .. }).then(|| info.clone());
@@ -99,7 +74,7 @@ fn send(
         let outcome = tokio::time::timeout(limit, answer)
             .await
             .unwrap_or_else(|_| Err(StoreError::indeterminate(format!("no answer within {limit:?}"))));
-        Response { id, verb, outcome, limited }
+        Response { id, verb, outcome }
     })
 }
 

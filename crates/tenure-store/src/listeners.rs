@@ -1,20 +1,22 @@
-//! Hints on their way to one listener: few, without repetition, and never lost silently.
+//! Hints on their way to whoever listens to a store: bounded, without repetition, and never lost
+//! silently.
 
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use tenure_core::ElectionName;
-use tenure_store::{Hint, Hints};
+
+use crate::contract::{Hint, Hints};
 
 /// How many elections one listener may be behind before it is told to look at all of them.
-const CAPACITY: usize = 256;
+const CAPACITY: usize = 16_384;
 
 #[derive(Default)]
 struct Waiting {
-    elections: VecDeque<ElectionName>,
+    elections: BTreeSet<ElectionName>,
     all: bool,
     closed: bool,
     waker: Option<Waker>,
@@ -43,8 +45,8 @@ impl Mailbox {
     fn post(&self, hint: &Hint) {
         self.change(|waiting| match hint {
             Hint::Election(election) if waiting.elections.len() < CAPACITY => {
-                if !waiting.all && !waiting.elections.contains(election) {
-                    waiting.elections.push_back(election.clone());
+                if !waiting.all {
+                    waiting.elections.insert(election.clone());
                 }
             }
             // Everything includes what was waiting.
@@ -66,7 +68,7 @@ impl Stream for Inbox {
         if std::mem::take(&mut waiting.all) {
             return Poll::Ready(Some(Hint::All));
         }
-        if let Some(election) = waiting.elections.pop_front() {
+        if let Some(election) = waiting.elections.pop_first() {
             return Poll::Ready(Some(Hint::Election(election)));
         }
         if waiting.closed {
@@ -77,28 +79,37 @@ impl Stream for Inbox {
     }
 }
 
-/// Everybody who listens.
+/// Everybody who listens to the news of a store. Their streams end when this is dropped.
 #[derive(Default)]
-pub(crate) struct Listeners(Mutex<Vec<Weak<Mailbox>>>);
+pub struct Listeners(Mutex<Vec<Weak<Mailbox>>>);
 
 impl Listeners {
-    pub(crate) fn subscribe(&self) -> Hints {
+    /// One more: what [`Store::news`](crate::Store::news) gives.
+    #[must_use]
+    pub fn subscribe(&self) -> Hints {
         let mailbox = Arc::new(Mailbox::default());
         lock(&self.0).push(Arc::downgrade(&mailbox));
         Box::pin(Inbox(mailbox))
     }
 
-    pub(crate) fn post(&self, hint: &Hint) {
+    /// Tells everybody. Call it outside of locks: who is woken may ask the store at once.
+    pub fn post(&self, hint: &Hint) {
         self.each(|mailbox| mailbox.post(hint));
     }
 
     /// Nothing more will come.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.each(|mailbox| mailbox.change(|waiting| waiting.closed = true));
     }
 
     fn each(&self, tell: impl Fn(&Mailbox)) {
         lock(&self.0).retain(|listener| listener.upgrade().map(|mailbox| tell(&mailbox)).is_some());
+    }
+}
+
+impl Drop for Listeners {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -146,7 +157,7 @@ mod tests {
         drop(gone);
         listeners.post(&Hint::All);
         assert_eq!(lock(&listeners.0).len(), 1);
-        listeners.close();
+        drop(listeners);
         assert_eq!(drain(&mut stays), [Hint::All]);
         assert_eq!(stays.next().now_or_never(), Some(None));
     }
