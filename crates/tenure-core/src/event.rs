@@ -89,6 +89,8 @@ pub enum Event {
 pub enum Reason {
     /// The leader gave it up.
     Resigned,
+    /// The leader gave it up because somebody asked for it, from outside.
+    Asked,
     /// No renewal succeeded in time.
     Lapsed,
     /// The store says that the session is over.
@@ -119,6 +121,7 @@ impl Reason {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Resigned => "resigned",
+            Self::Asked => "asked",
             Self::Lapsed => "lapsed",
             Self::SessionLost => "session_lost",
             Self::Superseded => "superseded",
@@ -138,6 +141,7 @@ impl std::fmt::Display for Reason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::Resigned => "it resigned",
+            Self::Asked => "it was asked to resign",
             Self::Lapsed => "no renewal succeeded in time",
             Self::SessionLost => "its session is over on the store",
             Self::Superseded => "the store shows another holder",

@@ -180,6 +180,13 @@ impl Machine {
             self.depose(key, Reason::Superseded, now);
         } else if seen.ended > term && !self.planted.has(Plant::EndUnnoticed) {
             self.depose(key, Reason::Ended, now);
+        } else if let Some(petition) = seen.petition.as_ref().filter(|petition| petition.term == term)
+            && !self.planted.has(Plant::PetitionIgnored)
+        {
+            self.depose(key, Reason::Asked, now);
+            if let Role::Stopping { release: Some(release), .. } = &mut self.election(key).role {
+                release.to.clone_from(&petition.to);
+            }
         }
     }
 

@@ -34,7 +34,8 @@ pub use machine::{Machine, Refusal};
 pub use name::{ElectionName, MAX_NAME_BYTES, NameError, Namespace, NodeId};
 pub use plants::{Plant, Planted};
 pub use record::{
-    Age, Holder, Opening, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity,
+    Age, Holder, Opening, Petition, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing,
+    StoreIdentity,
 };
 pub use request::{Answer, ElectionKey, Failure, Request, RequestId, Verb};
 pub use settings::{MAX_TTL, MIN_TTL, Settings, SettingsError};

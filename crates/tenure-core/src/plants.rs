@@ -97,6 +97,8 @@ plants! {
     HeirIgnored,
     /// The end of an election is not noticed by its candidates.
     EndUnnoticed,
+    /// A leader that is asked to resign does not.
+    PetitionIgnored,
     /// A node whose application is unwell leads on.
     HealthIgnored,
     /// Every election is renewed by a write of its own.

@@ -119,6 +119,17 @@ pub struct Record {
     pub heir: Option<NodeId>,
     /// The term under which the election was last ended (deleted); [`Term::NONE`] if never.
     pub ended: Term,
+    /// Somebody has asked the holder to give its term up.
+    pub petition: Option<Petition>,
+}
+
+/// A request to a leader to give its term up. It binds nobody but the leader of that term.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Petition {
+    /// The term to be given up.
+    pub term: Term,
+    /// For whom; `None`: for the first in the order of succession.
+    pub to: Option<NodeId>,
 }
 
 /// Where a claim left its candidate.

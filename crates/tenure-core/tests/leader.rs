@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use stage::{LEASE, RACE, Stage, TTL, free, led, ms};
 use tenure_core::{
-    Age, Answer, Event, Failure, NodeId, Reason, Refusal, Renewal, Settings, StoreIdentity, Term, Verb,
+    Age, Answer, Event, Failure, NodeId, Petition, Reason, Record, Refusal, Renewal, Settings, StoreIdentity,
+    Term, Verb,
 };
 
 #[test]
@@ -234,4 +235,45 @@ fn a_closing_node_whose_resignation_is_under_way_comes_to_its_end() {
         stage.wake();
     }
     assert!(stage.events().contains(&Event::Closed));
+}
+
+#[test]
+fn a_leader_that_is_asked_stops_its_work_and_hands_over_to_whom_it_is_told() {
+    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let to = NodeId::new("heir").unwrap();
+    stage.machine.hint(stage.key, stage.now);
+    let look = stage.request();
+    let mut seen = ours(&stage);
+    seen.petition = Some(Petition { term: Term::new(1), to: Some(to.clone()) });
+    stage.answer(look.id, Answer::Read(seen));
+    assert_eq!(stage.check(), None);
+    assert!(stage.events().contains(&Event::Deposed {
+        election: stage.key,
+        term: Term::new(1),
+        reason: Reason::Asked
+    }));
+    assert!(stage.verbs().is_empty(), "nothing is freed under running work");
+    stage.machine.stopped(stage.key, stage.now);
+    let Verb::Resign { to: heir, term, .. } = stage.request().verb else { panic!() };
+    assert_eq!((heir, term), (Some(to), Some(Term::new(1))));
+}
+
+#[test]
+fn a_petition_about_an_earlier_term_is_an_old_story() {
+    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    stage.machine.hint(stage.key, stage.now);
+    let look = stage.request();
+    let mut seen = ours(&stage);
+    seen.petition = Some(Petition { term: Term::NONE, to: None });
+    stage.answer(look.id, Answer::Read(seen));
+    assert_eq!(stage.check(), Some(Term::new(1)));
+}
+
+/// The record as the store has it while we lead.
+fn ours(stage: &Stage) -> Record {
+    let mut seen = led(1, 1, Age::Exact(ms(0)));
+    if let (Some(holder), Some(session)) = (&mut seen.holder, stage.machine.session()) {
+        holder.pulse.stamp.session = session;
+    }
+    seen
 }

@@ -107,18 +107,26 @@ impl Calm {
         Ok(())
     }
 
-    /// Every leader resigns; says by when somebody else must lead.
+    /// Every leader resigns, by itself or because it is asked to; says by when somebody else must lead.
     fn resign_all(&mut self, world: &mut World) -> Real {
+        let asked = world.dice.below(2) == 0;
         for (election, (leader, _)) in self.leaders.iter().enumerate() {
             let key = world.nodes[*leader].keys[election];
             // Its user takes a rest, so as not to win again.
             world.nodes[*leader].wants[election] = false;
-            world.drive(*leader, |machine, now| {
-                let _ = machine.resign(key, None, now);
-            });
+            if asked {
+                world.store.petition(election, None);
+            } else {
+                world.drive(*leader, |machine, now| {
+                    let _ = machine.resign(key, None, now);
+                });
+            }
         }
+        world.after_store();
+        // A leader whom nobody tells hears of it with its next renewal.
+        let hears = if asked { longest(world.config.ttl / 3) + world.reaction() } else { 0 };
         let stop = world.config.ttl / 20 / 4;
-        stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
+        hears + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
     }
 
     fn handed_over(&mut self, world: &mut World) -> Result<(), Violation> {
@@ -127,10 +135,12 @@ impl Calm {
             let others = (0..world.nodes.len()).filter(|n| *n != old);
             let willing =
                 others.filter(|n| world.nodes[*n].wants[election] && world.nodes[*n].config.eligible);
-            if willing.count() > 0 && world.leader(election).is_none() {
+            let unchanged = world.leader(election) == Some(self.leaders[election]);
+            if unchanged || (willing.count() > 0 && world.leader(election).is_none()) {
+                let how = if unchanged { "still leads" } else { "has no successor" };
                 return Err(Violation {
                     promise: "L2 planned hand-over",
-                    how: format!("nobody leads e{election} in time after n{old} resigned"),
+                    how: format!("n{old} {how} in e{election}, long after it was to resign"),
                 });
             }
         }

@@ -89,6 +89,8 @@ kinds! {
     Rue,
     /// Somebody ends the election.
     Delete,
+    /// Somebody asks the leader to make way, from outside.
+    Petition,
     /// The node is closed, and started again later.
     Close,
     /// The node's work takes long to stop.

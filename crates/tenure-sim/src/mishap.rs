@@ -21,7 +21,7 @@ impl World {
             format!("fault {} n{node} ({role}) e{election} for {:.3}s", kind.name(), lasts as f64 / 1e9)
         });
         match kind {
-            Kind::Resign | Kind::Transfer | Kind::Withdraw | Kind::Delete | Kind::Close => {
+            Kind::Resign | Kind::Transfer | Kind::Withdraw | Kind::Delete | Kind::Petition | Kind::Close => {
                 return self.act_as_user(fault);
             }
             // A step that hides a pause is beyond what can be noticed.
@@ -169,10 +169,13 @@ impl World {
 
     fn act_as_user(&mut self, fault: Fault) {
         let Fault { node, election, kind, lasts, .. } = fault;
-        if kind == Kind::Delete {
-            let force = lasts % 2 == 0;
+        if matches!(kind, Kind::Delete | Kind::Petition) {
             if self.store_ails.refuses == 0 && self.store_ails.hangs == 0 {
-                self.store.delete(election, force);
+                let to = (lasts % 2 == 0).then(|| self.nodes[node].name.clone());
+                match kind {
+                    Kind::Delete => _ = self.store.delete(election, to.is_some()),
+                    _ => self.store.petition(election, to),
+                }
                 self.after_store();
             }
             return;

@@ -45,6 +45,7 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::PriorityIgnored => &["higher priority first"],
         Plant::HeirIgnored => &["the heir comes first"],
         Plant::EndUnnoticed => &["the end is told"],
+        Plant::PetitionIgnored => &["L2"],
         Plant::HealthIgnored => &["the unwell do not lead"],
         Plant::RenewsEachElection => &["one write per interval"],
         Plant::StoreForgetsRetirement => &["the retired stay retired"],

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Age, Answer, Capabilities, ElectionKey, ExpiryJudge, Failure, Holder, Instant, NodeId, Opening, Plant,
-    Planted, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity, Succession, Term,
-    Verb,
+    Age, Answer, Capabilities, ElectionKey, ExpiryJudge, Failure, Holder, Instant, NodeId, Opening, Petition,
+    Plant, Planted, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity, Succession,
+    Term, Verb,
 };
 
 use crate::clock::{Clock, Real, nanos};
@@ -50,6 +50,7 @@ struct Lease {
     attempt: u64,
     heir: Option<usize>,
     ended: Term,
+    petition: Option<Petition>,
     stood: bool,
     /// Who stands, with priority; on a queue, in order.
     candidates: Vec<(SessionId, i32)>,
@@ -212,6 +213,17 @@ impl ModelStore {
         self.facts.push(Fact::Deleted { election });
         self.changed.push(election);
         true
+    }
+
+    /// Asks the holder to give its term up.
+    pub fn petition(&mut self, election: usize, to: Option<NodeId>) {
+        let Some(holder) = self.state.leases[election].holder.filter(|id| self.live(*id)) else { return };
+        let lease = &mut self.state.leases[election];
+        lease.petition = Some(Petition { term: lease.term, to });
+        if let Some(session) = self.session(holder) {
+            session.notices += 1;
+        }
+        self.changed.push(election);
     }
 
     /// The history of an election.
@@ -520,8 +532,13 @@ impl ModelStore {
         if attempt == row_barrier {
             self.state.leases[election].candidates.retain(|(session, _)| *session != id);
         }
-        let heir = to.and_then(|to| self.names.iter().position(|name| name == to));
-        let heir = heir.filter(|heir| self.standing(election).any(|(node, _)| node == *heir));
+        let heir = match to {
+            Some(to) => {
+                let heir = self.names.iter().position(|name| name == to);
+                heir.filter(|heir| self.standing(election).any(|(node, _)| node == *heir))
+            }
+            None => self.first_in_line(election),
+        };
         let queue = self.capabilities.succession == Succession::Queue;
         let promoted = heir.and_then(|heir| {
             self.state.sessions.iter().find(|row| row.live && row.node == heir).map(|row| row.id)
@@ -556,6 +573,14 @@ impl ModelStore {
 
     // ----- reading --------------------------------------------------------------------------
 
+    /// Who inherits from a leader that was asked to make way.
+    fn first_in_line(&self, election: usize) -> Option<usize> {
+        let lease = &self.state.leases[election];
+        lease.petition.as_ref().filter(|petition| petition.term == lease.term)?;
+        let best = self.standing(election).map(|(_, priority)| priority).max();
+        self.standing(election).find(|(_, priority)| Some(*priority) == best).map(|(node, _)| node)
+    }
+
     fn refused(&self, election: usize, outranked: bool, now: Moment) -> Standing {
         Standing::Refused { seen: self.record(election, now), outranked }
     }
@@ -567,7 +592,8 @@ impl ModelStore {
             Holder { node: self.names[node].clone(), term: lease.term, pulse: self.pulse(id, now) }
         });
         let heir = lease.heir.map(|heir| self.names[heir].clone());
-        Record { term: lease.term.max(lease.floor), holder, heir, ended: lease.ended }
+        let (term, petition) = (lease.term.max(lease.floor), lease.petition.clone());
+        Record { term, holder, heir, ended: lease.ended, petition }
     }
 
     fn pulse(&self, id: SessionId, now: Moment) -> Pulse {

@@ -128,6 +128,22 @@ pub enum Deletion {
     Absent,
 }
 
+/// What became of a request to a leader to give its term up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Petitioned {
+    /// It is on record, and the leader is told. It resigns by itself, once its work has stopped.
+    Noted {
+        /// Who leads.
+        leader: NodeId,
+        /// The term that it is asked to give up.
+        term: Term,
+    },
+    /// Nobody leads. Nothing changed.
+    NobodyLeads,
+    /// The named successor does not stand. Nothing changed.
+    NotStanding,
+}
+
 /// A candidate as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -222,6 +238,10 @@ pub trait Store: Send + Sync + 'static {
     /// free once its holder has resigned it or lapsed, never before. With `force` also while
     /// somebody leads.
     fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>>;
+
+    /// Asks the leader to give its term up: for `to`, or for the first in the order of succession,
+    /// for whom the freed lease is then kept. Asking again changes nothing, except for whom.
+    fn petition(&self, election: ElectionName, to: Option<NodeId>) -> Pending<'_, Reply<Petitioned>>;
 
     /// Who stands, in order of succession, the holder not included.
     fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>>;

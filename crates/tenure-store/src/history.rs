@@ -37,7 +37,8 @@ kinds! {
     LeaderResigned = "leader_resigned",
     /// Another node leads than before; `previous` and `new` in the data.
     LeaderChanged = "leader_changed",
-    /// A hand-over to a named candidate was asked for; `to` in the data.
+    /// The leader was asked to hand over, from outside or by its own program; `to` in the data if to
+    /// a named candidate.
     TransferRequested = "transfer_requested",
     /// The election was ended.
     ElectionDeleted = "election_deleted",

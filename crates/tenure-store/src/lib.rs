@@ -13,8 +13,8 @@ mod listeners;
 mod url;
 
 pub use contract::{
-    Candidate, Claim, Deletion, Hint, Hints, Lease, NodeInfo, NodeRecord, NodeState, Open, Pending, Reply,
-    Resign, Store, Told,
+    Candidate, Claim, Deletion, Hint, Hints, Lease, NodeInfo, NodeRecord, NodeState, Open, Pending,
+    Petitioned, Reply, Resign, Store, Told,
 };
 pub use error::StoreError;
 pub use history::{EventKind, EventQuery, EventRecord, Retention};

@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(bench: &Bench) -> Outcome<()> {
-    let rounds = if bench.quick { 15 } else { 60 };
+    let rounds = if bench.quick { 15 } else { 200 };
     for processes in [2, 3] {
         let mut play = Play::begin(processes)?;
         while play.figures.excess.len() < rounds {

@@ -31,6 +31,7 @@ impl Election {
     /// | the work returns while it leads | the lease is given back, then `lead` returns the same |
     /// | leadership is lost | half the stop margin as grace; the result is discarded; `lead` stands again |
     /// | `resign`, `transfer`, [`Node::close`](crate::Node::close) | the node's grace; the lease is given back; `lead` returns what the work returned, or [`LeadError::CutOff`] |
+    /// | somebody asks the leader to make way | the node's grace; the lease is given back; `lead` stands again, behind who waited |
     /// | the election is ended | the same, but `lead` returns [`ElectionError::Ended`] |
     /// | the work panics | the lease is given back, then the panic goes on in the caller |
     ///

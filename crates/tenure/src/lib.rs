@@ -76,6 +76,7 @@ mod driver;
 mod election;
 mod error;
 mod health;
+mod held;
 mod lead;
 mod leadership;
 mod link;
@@ -93,10 +94,12 @@ pub use election::{Election, Leader, LeaderChange, LeaderChanges};
 #[cfg(feature = "sqlite")]
 pub use error::TransactionError;
 pub use error::{ConnectError, ElectionError, Ending, LeadError, NotLeader, StartError, TransferError};
+pub use held::{Held, Holding};
 pub use leadership::Leadership;
 pub use node::Node;
 pub use tenure_core::{
-    Drift, ElectionName, Fence, Fenced, NameError, Namespace, NodeId, Reason, SessionId, SettingsError, Term,
+    Drift, ElectionName, Fence, Fenced, Instant, NameError, Namespace, NodeId, Reason, SessionId,
+    SettingsError, Term,
 };
 pub use tenure_store::{
     Candidate, EventKind, EventQuery, EventRecord, Lease, NodeInfo, NodeRecord, NodeState, Options,

@@ -1,14 +1,15 @@
 //! What every handle of a node shares, and the words in which handles speak to the driver.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
-use tenure_core::{ElectionName, NodeId, Record, SessionId};
+use tenure_core::{ElectionName, NodeId, Record};
 use tenure_store::{Candidate, Deletion, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::election::LeaderChange;
 use crate::error::{ElectionError, Ending};
+use crate::held::Held;
 use crate::office::Office;
 
 /// A handle's line to the driver. When the last one is gone, the driver closes the session.
@@ -23,7 +24,7 @@ pub(crate) struct Link {
 /// What the driver tells all handles at once.
 #[derive(Default)]
 pub(crate) struct Status {
-    pub session: Mutex<Option<SessionId>>,
+    pub held: watch::Sender<Held>,
     pub ending: OnceLock<Ending>,
 }
 

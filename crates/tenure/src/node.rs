@@ -8,8 +8,8 @@ use tenure_store::Store;
 
 use crate::builder::NodeBuilder;
 use crate::election::Election;
+use crate::held::Holding;
 use crate::link::{Command, Link};
-use crate::office::lock;
 
 /// A registered process: it keeps one session alive, however many elections hang from it.
 ///
@@ -47,7 +47,13 @@ impl Node {
     /// one is opened.
     #[must_use]
     pub fn session(&self) -> Option<SessionId> {
-        *lock(&self.link.status.session)
+        self.held().now().session
+    }
+
+    /// Follows the session and its deadline.
+    #[must_use]
+    pub fn held(&self) -> Holding {
+        Holding::new(self.link.status.held.subscribe())
     }
 
     /// A handle for an election. Nothing is asked of the store yet.

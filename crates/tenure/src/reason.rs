@@ -2,8 +2,9 @@
 
 use tenure_core::Reason;
 
-const ALL: [Reason; 12] = [
+const ALL: [Reason; 13] = [
     Reason::Resigned,
+    Reason::Asked,
     Reason::Lapsed,
     Reason::SessionLost,
     Reason::Superseded,
@@ -31,7 +32,7 @@ pub(crate) fn decode(code: u64) -> Option<Reason> {
 /// Whether the lease is still this node's after the loss, so that its work may take its time to
 /// stop. Otherwise somebody else may be granted it as soon as the margin is used up.
 pub(crate) fn lease_outlives(reason: Reason) -> bool {
-    matches!(reason, Reason::Resigned | Reason::Closing | Reason::Ended | Reason::Unhealthy)
+    matches!(reason, Reason::Resigned | Reason::Asked | Reason::Closing | Reason::Ended | Reason::Unhealthy)
 }
 
 #[cfg(test)]

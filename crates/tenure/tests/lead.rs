@@ -238,3 +238,33 @@ async fn closing_the_node_joins_the_work_first() {
     let events = store.events(EventQuery::default()).await.unwrap().value;
     assert!(events.iter().any(|event| event.kind == EventKind::NodeLeft));
 }
+
+#[tokio::test]
+async fn a_leader_that_is_asked_makes_way_for_the_first_in_line_and_stands_again() {
+    let store = memory();
+    let (first, second) = (start(calm("a"), &store).await, start(calm("b"), &store).await);
+    let terms = Arc::new(Mutex::new(Vec::new()));
+    let shared = Arc::clone(&terms);
+    let election = first.election("reports").unwrap();
+    let lead = tokio::spawn(async move {
+        election
+            .lead(move |leadership: Leadership| {
+                shared.lock().unwrap().push(leadership.term());
+                async move { Ok::<_, String>(leadership.lost().await) }
+            })
+            .await
+    });
+    until(|| terms.lock().unwrap().len() == 1).await;
+    let other = second.election("reports").unwrap();
+    let waits = tokio::spawn(async move { other.elected().await });
+    while store.candidates("reports".try_into().unwrap()).await.unwrap().value.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    store.petition("reports".try_into().unwrap(), None).await.unwrap();
+    let leadership = soon(waits).await.unwrap().unwrap();
+    assert_eq!(leadership.term(), Term::new(2), "the one that waited is next");
+    leadership.resign().await.unwrap();
+    until(|| terms.lock().unwrap().len() == 2).await;
+    assert_eq!(*terms.lock().unwrap(), [Term::new(1), Term::new(3)], "and the first stood again");
+    lead.abort();
+}

@@ -2,13 +2,14 @@
 //!
 //! Every verb is one transaction under one lock, so it happens
 //! whole or not at all, and no lock is held while anything is awaited. The rules themselves are in
-//! `sessions.rs` (open, renew, close), `claims.rs` (claim), `resignation.rs` and `deletion.rs`;
+//! `sessions.rs` (open, renew, close), `claims.rs` (claim), `resignation.rs`, `petition.rs` and `deletion.rs`;
 //! they are written to be read beside [`tenure_store::Store`]. Nothing outlives the process.
 
 mod claims;
 mod connect;
 mod deletion;
 mod history;
+mod petition;
 mod reading;
 mod resignation;
 mod sessions;
@@ -19,10 +20,12 @@ mod world;
 use std::any::Any;
 use std::sync::Arc;
 
-use tenure_core::{Capabilities, ElectionName, Opening, Record, Renewal, Sequence, SessionId, Standing};
+use tenure_core::{
+    Capabilities, ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Standing,
+};
 use tenure_store::{
     Candidate, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Hints, News, NodeRecord, Open, Options,
-    Pending, Reply, Resign, Store, StoreError, Succession,
+    Pending, Petitioned, Reply, Resign, Store, StoreError, Succession,
 };
 
 use crate::transaction::Transaction;
@@ -105,6 +108,10 @@ impl Store for MemoryStore {
 
     fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>> {
         self.transact(move |transaction| Ok(transaction.delete(&election, force)))
+    }
+
+    fn petition(&self, election: ElectionName, to: Option<NodeId>) -> Pending<'_, Reply<Petitioned>> {
+        self.transact(move |transaction| Ok(transaction.petition(&election, to.as_ref())))
     }
 
     fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {

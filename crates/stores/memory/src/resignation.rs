@@ -29,13 +29,29 @@ impl Transaction<'_> {
             return;
         };
 
-        // A lease kept for somebody who does not stand would wait for nobody.
-        let heir = resign.to.clone().filter(stands);
-        election.heir.clone_from(&heir);
+        let asked = election.petition.as_ref().is_some_and(|petition| petition.term == grant.term);
+        let heir = match &resign.to {
+            // A lease kept for somebody who does not stand would wait for nobody.
+            Some(to) => Some(to.clone()).filter(stands),
+            // Whoever was asked to make way may stand again at once, but not win before the first in line.
+            None if asked => self.candidates(&resign.election).into_iter().map(|first| first.node).next(),
+            None => None,
+        };
+        if let Some(election) = self.space.elections.get_mut(&resign.election) {
+            election.heir.clone_from(&heir);
+        }
         let mut data = json!({});
         if let Some(heir) = &heir {
             data = json!({"to": heir.as_str()});
-            self.tell(EventKind::TransferRequested, &resign.election, Some(&grant.node), grant.term, &data);
+            if !asked {
+                self.tell(
+                    EventKind::TransferRequested,
+                    &resign.election,
+                    Some(&grant.node),
+                    grant.term,
+                    &data,
+                );
+            }
         }
         self.tell(EventKind::LeaderResigned, &resign.election, Some(&grant.node), grant.term, &data);
     }

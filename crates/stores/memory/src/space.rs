@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use tenure_core::{Age, ElectionName, Instant, NodeId, Pulse, Sequence, SessionId, Stamp, Term};
+use tenure_core::{Age, ElectionName, Instant, NodeId, Petition, Pulse, Sequence, SessionId, Stamp, Term};
 use tenure_store::{Listeners, NodeInfo, NodeState};
 
 use crate::history::History;
@@ -76,6 +76,8 @@ pub(crate) struct Election {
     pub grant: Option<Grant>,
     /// The lease is free, and kept for this node.
     pub heir: Option<NodeId>,
+    /// What the leader of its term was asked.
+    pub petition: Option<Petition>,
     /// Who led last, to tell a change of leader from a return.
     pub last_leader: Option<NodeId>,
     /// Who waits, in the order in which they stood up. All of live sessions.

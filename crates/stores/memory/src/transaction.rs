@@ -34,7 +34,13 @@ impl Transaction<'_> {
             let pulse = session.pulse(grant.session, self.now);
             Some(Holder { node: grant.node.clone(), term: grant.term, pulse })
         });
-        Record { term: election.term(), holder, heir: election.heir.clone(), ended: election.ended }
+        Record {
+            term: election.term(),
+            holder,
+            heir: election.heir.clone(),
+            ended: election.ended,
+            petition: election.petition.clone(),
+        }
     }
 
     /// Records what happened to an election.

@@ -42,6 +42,8 @@ CREATE TABLE tenure_elections (
     ended       INTEGER NOT NULL,  -- the term under which it was last deleted
     stood       INTEGER NOT NULL,  -- whether somebody has stood since
     events      INTEGER NOT NULL,  -- the sequence of its last event
+    asked       INTEGER NOT NULL DEFAULT 0,  -- the term that its leader was asked to give up …
+    asked_for   TEXT,              -- … and for whom; NULL: for the first in line
     acquired_at TEXT,
     PRIMARY KEY (namespace, election)
 ) STRICT, WITHOUT ROWID;

@@ -5,10 +5,11 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Transaction;
-use tenure_core::{ElectionName, Opening, Record, Renewal, Sequence, SessionId, Standing};
+use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Standing};
 use tenure_store::{
     Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Hints, Lease, News,
-    NodeRecord, Open, Options, Pending, Reply, Resign, Store, StoreError, StoreUrl, Succession, UrlError,
+    NodeRecord, Open, Options, Pending, Petitioned, Reply, Resign, Store, StoreError, StoreUrl, Succession,
+    UrlError,
 };
 
 use crate::database::Database;
@@ -183,6 +184,10 @@ impl Store for SqliteStore {
 
     fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>> {
         self.write(move |scope| verbs::delete(scope, &election, force))
+    }
+
+    fn petition(&self, election: ElectionName, to: Option<NodeId>) -> Pending<'_, Reply<Petitioned>> {
+        self.write(move |scope| verbs::petition(scope, &election, to.as_ref()))
     }
 
     fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {

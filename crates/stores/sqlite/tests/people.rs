@@ -83,7 +83,7 @@ async fn hand_edits_that_would_break_a_promise_are_refused() {
         "UPDATE tenure_elections SET floor = floor - 1",
         "UPDATE tenure_elections SET election = 'other'",
         "INSERT OR REPLACE INTO tenure_elections
-         VALUES ('default', 'reports', 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, NULL)",
+         VALUES ('default', 'reports', 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, 0, NULL, NULL)",
         "DELETE FROM tenure_sessions",
         "DELETE FROM tenure_meta",
     ] {

@@ -46,6 +46,8 @@ macro_rules! conformance {
             opening: it_is_idempotent_and_a_sign_of_life, a_live_node_id_is_occupied_and_nothing_changes,
                 a_superseded_session_makes_way, a_silent_session_makes_way_by_exactly_its_pulse,
                 a_session_that_is_over_cannot_be_opened_again;
+            petition: it_needs_a_leader_and_a_successor_that_stands, it_is_noted_once_and_the_leader_is_told,
+                a_leader_that_was_asked_makes_way_for_the_first_in_line, it_binds_only_the_term_that_was_asked;
             priority: a_courteous_claim_leaves_a_free_lease_to_a_higher_priority,
                 candidates_are_ordered_by_priority_and_then_by_arrival;
             registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;

@@ -25,6 +25,7 @@ pub mod names;
 pub mod namespaces;
 pub mod news;
 pub mod opening;
+pub mod petition;
 pub mod priority;
 pub mod registry;
 pub mod renewal;

@@ -9,14 +9,14 @@ use tenure_store::clock;
 use super::Driver;
 use crate::election::LeaderChange;
 use crate::error::{ElectionError, Ending, StartError};
-use crate::office::{Office, lock};
+use crate::office::Office;
 use crate::reason;
 
 impl Driver {
     pub(super) fn deliver(&mut self, event: Event, now: Instant) {
         match event {
             Event::Opened { session } => {
-                *lock(&self.status.session) = Some(session);
+                self.tell_what_is_held();
                 tracing::info!(target: "tenure", node = %self.info.id, %session, "node_joined");
                 if let Some(start) = self.start.take() {
                     let _ = start.opened.send(Ok(()));
@@ -48,7 +48,7 @@ impl Driver {
             }
             Event::SessionLost { reason } => self.session_lost(reason, now),
             Event::Closed => {
-                *lock(&self.status.session) = None;
+                self.tell_what_is_held();
                 tracing::info!(target: "tenure", node = %self.info.id, "node_left");
                 self.end(Ending::Closed);
             }
@@ -147,7 +147,7 @@ impl Driver {
 
     fn session_lost(&mut self, reason: Reason, now: Instant) {
         self.page.close(reason);
-        *lock(&self.status.session) = None;
+        self.tell_what_is_held();
         tracing::warn!(target: "tenure", node = %self.info.id, reason = reason.name(), "the session is over");
         // Whatever still stops has only the margin left; counted from the deadline, if that is
         // what ended the session.

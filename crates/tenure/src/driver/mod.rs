@@ -20,6 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Ending, StartError};
 use crate::health::Health;
+use crate::held::Held;
 use crate::link::{Command, Status};
 use crate::office::Roster;
 use crate::page::Page;
@@ -306,7 +307,13 @@ impl Driver {
         }
         self.published = deadline;
         self.watchdog.expect(deadline);
+        self.tell_what_is_held();
         true
+    }
+
+    fn tell_what_is_held(&self) {
+        let held = Held { session: self.machine.session(), until: self.machine.deadline() };
+        self.status.held.send_replace(held);
     }
 
     fn end(&mut self, ending: Ending) {

@@ -12,8 +12,8 @@ use std::time::Duration;
 use tenure::{
     ElectionName, EventQuery, EventRecord, Node, NodeBuilder, NodeRecord, SessionId, Store, StoreError,
 };
-use tenure_core::{Capabilities, Opening, Record, Renewal, Sequence, Standing};
-use tenure_store::{Candidate, Claim, Deletion, Hints, Open, Options, Pending, Reply, Resign};
+use tenure_core::{Capabilities, NodeId, Opening, Record, Renewal, Sequence, Standing};
+use tenure_store::{Candidate, Claim, Deletion, Hints, Open, Options, Pending, Petitioned, Reply, Resign};
 
 /// Longer than anything here takes, on any machine: reached only when something hangs.
 pub const HANG: Duration = Duration::from_secs(20);
@@ -166,6 +166,9 @@ impl Store for Wrapped {
     }
     fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>> {
         self.pass("delete", move || self.inner.delete(election, force))
+    }
+    fn petition(&self, election: ElectionName, to: Option<NodeId>) -> Pending<'_, Reply<Petitioned>> {
+        self.pass("petition", move || self.inner.petition(election, to))
     }
     fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {
         self.pass("candidates", || self.inner.candidates(election))

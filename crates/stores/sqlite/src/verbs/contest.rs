@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, params};
 use serde_json::Value;
-use tenure_core::{ElectionName, Holder, NodeId, Record, SessionId, Term};
+use tenure_core::{ElectionName, Holder, NodeId, Petition, Record, SessionId, Term};
 use tenure_store::{EventKind, StoreError};
 
 use super::{Scope, history};
@@ -13,7 +13,7 @@ use crate::rows::{count, name, optional_name, optional_session, pulse};
 /// An election, with the pulse of the session that holds it.
 const SELECT: &str = "
     SELECT e.election, e.term, e.floor, e.session, e.attempt, e.leader, e.heir, e.ended, e.stood,
-           e.events, e.acquired_at, s.node, s.sequence, s.ttl_ms, s.renewed_boot_ns, s.clock
+           e.events, e.asked, e.asked_for, e.acquired_at, s.node, s.sequence, s.ttl_ms, s.renewed_boot_ns, s.clock
     FROM tenure_elections e LEFT JOIN tenure_sessions s ON s.id = e.session AND s.state = 'live'
     WHERE e.namespace = ?1";
 
@@ -29,6 +29,8 @@ pub(super) struct Columns {
     pub ended: i64,
     pub stood: bool,
     pub events: i64,
+    pub asked: i64,
+    pub asked_for: Option<NodeId>,
     pub acquired_at: Option<String>,
 }
 
@@ -91,6 +93,17 @@ impl<'a> Contest<'a> {
         history::tell(self.scope, self.name.as_str(), self.row.events, kind, node, term, data)
     }
 
+    /// Leaves word for the holder: with its next renewal it learns that there is something to read.
+    pub(super) fn notify_holder(&self) -> Result<(), Stop> {
+        if let Some(holder) = &self.holder {
+            self.scope.execute(
+                "UPDATE tenure_sessions SET notices = notices + 1 WHERE id = ?1",
+                [holder.pulse.stamp.session.to_string()],
+            )?;
+        }
+        Ok(())
+    }
+
     /// Writes the row if the verb changed it.
     pub(super) fn save(&self) -> Result<(), Stop> {
         if self.found.as_ref() == Some(&self.row) {
@@ -101,12 +114,13 @@ impl<'a> Contest<'a> {
         let sql = match self.found {
             None => {
                 "INSERT INTO tenure_elections (namespace, election, term, floor, session, attempt, leader,
-                                               heir, ended, stood, events, acquired_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
+                                               heir, ended, stood, events, acquired_at, asked, asked_for)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
             }
             Some(_) => {
                 "UPDATE tenure_elections SET term = ?3, floor = ?4, session = ?5, attempt = ?6, leader = ?7,
-                        heir = ?8, ended = ?9, stood = ?10, events = ?11, acquired_at = ?12
+                        heir = ?8, ended = ?9, stood = ?10, events = ?11, acquired_at = ?12, asked = ?13,
+                        asked_for = ?14
                  WHERE namespace = ?1 AND election = ?2"
             }
         };
@@ -126,6 +140,8 @@ impl<'a> Contest<'a> {
                 row.stood,
                 row.events,
                 row.acquired_at,
+                row.asked,
+                row.asked_for.as_ref().map(NodeId::as_str),
             ],
         )?;
         if row.events > self.settled {
@@ -149,7 +165,13 @@ pub(super) fn all(scope: &Scope<'_>) -> Result<Vec<(ElectionName, Record)>, Stop
 }
 
 fn record(row: &Columns, holder: Option<Holder>) -> Record {
-    Record { term: term(row.term.max(row.floor)), holder, heir: row.heir.clone(), ended: term(row.ended) }
+    Record {
+        term: term(row.term.max(row.floor)),
+        holder,
+        heir: row.heir.clone(),
+        ended: term(row.ended),
+        petition: (row.asked > 0).then(|| Petition { term: term(row.asked), to: row.asked_for.clone() }),
+    }
 }
 
 fn columns(row: &Row<'_>, now: &Moment) -> rusqlite::Result<(Columns, Option<Holder>)> {
@@ -163,6 +185,8 @@ fn columns(row: &Row<'_>, now: &Moment) -> rusqlite::Result<(Columns, Option<Hol
         ended: row.get("ended")?,
         stood: row.get("stood")?,
         events: row.get("events")?,
+        asked: row.get("asked")?,
+        asked_for: optional_name(row, "asked_for")?,
         acquired_at: row.get("acquired_at")?,
     };
     let holder = match (found.session, optional_name(row, "node")?) {

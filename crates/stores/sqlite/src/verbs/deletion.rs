@@ -26,12 +26,7 @@ pub(crate) fn delete(scope: &Scope<'_>, name: &ElectionName, force: bool) -> Res
     contest.row.heir = None;
     contest.tell(EventKind::ElectionDeleted, None, ended, &json!({}))?;
     contest.save()?;
-    if let Some(holder) = &contest.holder {
-        scope.execute(
-            "UPDATE tenure_sessions SET notices = notices + 1 WHERE id = ?1",
-            [holder.pulse.stamp.session.to_string()],
-        )?;
-    }
+    contest.notify_holder()?;
     scope.execute(
         "DELETE FROM tenure_candidates WHERE namespace = ?1 AND election = ?2",
         params![scope.namespace, name.as_str()],

@@ -37,16 +37,22 @@ pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
         return Ok(());
     }
     contest.row.session = None;
-    contest.row.heir = match &resign.to {
-        Some(to) if candidates(scope, &resign.election)?.iter().any(|c| c.node == *to) => Some(to.clone()),
-        // A lease kept for somebody who does not stand would wait for nobody.
-        _ => None,
-    };
     let freed = contest.row.term;
+    let asked = contest.row.asked == freed;
+    let mut standing = candidates(scope, &resign.election)?.into_iter().map(|candidate| candidate.node);
+    contest.row.heir = match &resign.to {
+        // A lease kept for somebody who does not stand would wait for nobody.
+        Some(to) => standing.find(|node| node == to),
+        // Whoever was asked to make way may stand again at once, but not win before the first in line.
+        None if asked => standing.next(),
+        None => None,
+    };
     let mut data = json!({});
     if let Some(heir) = &contest.row.heir {
         data = json!({"to": heir.as_str()});
-        contest.tell(EventKind::TransferRequested, Some(&candidate.node), freed, &data)?;
+        if !asked {
+            contest.tell(EventKind::TransferRequested, Some(&candidate.node), freed, &data)?;
+        }
     }
     contest.tell(EventKind::LeaderResigned, Some(&candidate.node), freed, &data)?;
     contest.save()
