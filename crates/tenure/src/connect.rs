@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tenure_store::{Store, StoreUrl, UrlError};
+use tenure_store::{Options, Store, StoreUrl, UrlError};
 
 use crate::error::ConnectError;
 
@@ -62,20 +62,31 @@ fn unknown(scheme: String) -> ConnectError {
 /// # Cancel safety
 /// Safe: the directory and the file may have been created.
 pub async fn connect_default() -> Result<Arc<dyn Store>, ConnectError> {
+    connect_default_with(Options::default()).await
+}
+
+/// The same in another namespace, or with another retention.
+///
+/// # Errors
+/// As for [`connect_default`].
+///
+/// # Cancel safety
+/// As for [`connect_default`].
+pub async fn connect_default_with(options: Options) -> Result<Arc<dyn Store>, ConnectError> {
     let directory = state_directory(|name| std::env::var_os(name).map(PathBuf::from))?;
     std::fs::create_dir_all(&directory)
         .map_err(|source| ConnectError::Directory { path: directory.display().to_string(), source })?;
-    open(directory.join("tenure.db")).await
+    open(directory.join("tenure.db"), options).await
 }
 
 #[cfg(feature = "sqlite")]
-async fn open(path: PathBuf) -> Result<Arc<dyn Store>, ConnectError> {
+async fn open(path: PathBuf, options: Options) -> Result<Arc<dyn Store>, ConnectError> {
     // Not by URL: a path may contain a question mark.
-    Ok(Arc::new(tenure_sqlite::SqliteStore::open(path, tenure_store::Options::default()).await?))
+    Ok(Arc::new(tenure_sqlite::SqliteStore::open(path, options).await?))
 }
 
 #[cfg(not(feature = "sqlite"))]
-async fn open(_path: PathBuf) -> Result<Arc<dyn Store>, ConnectError> {
+async fn open(_path: PathBuf, _options: Options) -> Result<Arc<dyn Store>, ConnectError> {
     Err(ConnectError::FeatureOff { scheme: String::from("sqlite"), feature: "sqlite" })
 }
 
