@@ -16,10 +16,15 @@ struct Need {
     why: &'static str,
 }
 
-const NEEDS: [Need; 2] = [
+const NEEDS: [Need; 3] = [
     // Without libc6-dev, gcc compiles but cannot link; apt only recommends it.
     Need { program: "cc", packages: &["gcc", "libc6-dev"], why: "compiles the bundled SQLite" },
     Need { program: "sqlite3", packages: &["sqlite3"], why: "reads the store's file from outside, in tests" },
+    Need {
+        program: "faketime",
+        packages: &["faketime"],
+        why: "steps the wall clock of single processes, in tests",
+    },
 ];
 
 /// apt asks this program whether it may start a service.

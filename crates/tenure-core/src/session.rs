@@ -10,6 +10,9 @@ use crate::silence::{Look, Silence};
 use crate::time::Instant;
 use std::time::Duration;
 
+/// How soon a session that is in the way is looked at again, the first time.
+const SOON: Duration = Duration::from_millis(25);
+
 #[derive(Debug)]
 pub(crate) enum Session {
     /// Not started.
@@ -197,8 +200,10 @@ impl Machine {
         }
         let look = Look { sent: flight.sent, received: now };
         let lapses = attempt.rival.observe(&pulse, look, trust, drift, planted);
+        // Soon at first: whoever sees our former self dead may be closing its session right now.
+        let soon = (self.settings.ttl / 100).min(SOON).saturating_mul(1 << attempt.sequence.min(16));
         // At the very instant at which it must have lapsed; a store that judges otherwise is asked again.
-        let until = if lapses > now { lapses.min(now + poll) } else { now + poll / 16 };
+        let until = if lapses > now { lapses.min(now + poll.min(soon)) } else { now + poll / 16 };
         attempt.over = (lapses <= until).then_some(pulse.stamp);
         attempt.step = Step::Pausing { until };
         self.longest_ttl = self.longest_ttl.max(pulse.ttl);

@@ -241,6 +241,23 @@ fn in_a_queue_a_candidate_times_only_the_one_ahead() {
 }
 
 #[test]
+fn a_session_in_the_way_is_looked_at_soon_and_then_ever_more_seldom() {
+    let occupied = Answer::Open(Opening::Occupied { pulse: pulse(5, EXACT(0)) });
+    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    stage.machine.start(stage.now);
+    let mut pauses = Vec::new();
+    for _ in 0..8 {
+        let open = stage.next_request();
+        let asked = stage.now;
+        stage.answer(open.id, occupied.clone());
+        stage.wake();
+        pauses.push(stage.now.since(asked));
+    }
+    assert!(pauses[0] <= ms(50), "its session may be closed this very moment: {pauses:?}");
+    assert!(pauses.is_sorted() && pauses[7] <= TTL / 6, "{pauses:?}");
+}
+
+#[test]
 fn a_former_life_is_outlasted_and_a_second_process_is_told_apart() {
     let occupied = |sequence| Answer::Open(Opening::Occupied { pulse: pulse(sequence, EXACT(0)) });
     let mut stage = Stage::new(RACE, Settings::new(TTL));

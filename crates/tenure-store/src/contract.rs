@@ -177,6 +177,19 @@ pub enum NodeState {
     Expired,
 }
 
+/// Something about a store that an operator wants to know before relying on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at, in a word or two.
+    pub name: &'static str,
+    /// Whether it is as it should be.
+    pub fine: bool,
+    /// How it is.
+    pub value: String,
+    /// What to do about it, or what follows from it.
+    pub advice: Option<String>,
+}
+
 /// Word that something may have changed. It carries no truth: whoever hears it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hint {
@@ -254,6 +267,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// The history, oldest first.
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>>;
+
+    /// What an operator should know of this store: where it is, how durable, how it tells its news.
+    /// Looked up now, and nothing is changed.
+    fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>>;
 
     /// Hints from now on, for all elections of the namespace.
     fn news(&self) -> Hints;

@@ -13,7 +13,7 @@ mod listeners;
 mod url;
 
 pub use contract::{
-    Candidate, Claim, Deletion, Hint, Hints, Lease, NodeInfo, NodeRecord, NodeState, Open, Pending,
+    Candidate, Claim, Deletion, Finding, Hint, Hints, Lease, NodeInfo, NodeRecord, NodeState, Open, Pending,
     Petitioned, Reply, Resign, Store, Told,
 };
 pub use error::StoreError;

@@ -19,6 +19,12 @@ const KNOWN: &[Known] = &[
     Known { scheme: "memory", feature: "memory", built: cfg!(feature = "memory") },
 ];
 
+/// The schemes of the stores that this build knows.
+#[must_use]
+pub fn schemes() -> Vec<&'static str> {
+    KNOWN.iter().filter(|known| known.built).map(|known| known.scheme).collect()
+}
+
 /// Connects to the store that the URL names, such as `sqlite:./tenure.db`.
 ///
 /// Every store understands the parameters `namespace` (separates users of one store) and
@@ -45,8 +51,7 @@ fn unknown(scheme: String) -> ConnectError {
     match KNOWN.iter().find(|known| known.scheme == scheme && !known.built) {
         Some(known) => ConnectError::FeatureOff { scheme, feature: known.feature },
         None => {
-            let built = KNOWN.iter().filter(|known| known.built);
-            let known: Vec<_> = built.map(|known| format!("`{}:`", known.scheme)).collect();
+            let known: Vec<_> = schemes().iter().map(|scheme| format!("`{scheme}:`")).collect();
             let known = if known.is_empty() { String::from("none") } else { known.join(", ") };
             ConnectError::Url(UrlError::UnknownScheme { scheme, known })
         }
@@ -73,10 +78,20 @@ pub async fn connect_default() -> Result<Arc<dyn Store>, ConnectError> {
 /// # Cancel safety
 /// As for [`connect_default`].
 pub async fn connect_default_with(options: Options) -> Result<Arc<dyn Store>, ConnectError> {
-    let directory = state_directory(|name| std::env::var_os(name).map(PathBuf::from))?;
-    std::fs::create_dir_all(&directory)
+    let path = default_path()?;
+    let directory = path.parent().unwrap_or(&path);
+    std::fs::create_dir_all(directory)
         .map_err(|source| ConnectError::Directory { path: directory.display().to_string(), source })?;
-    open(directory.join("tenure.db"), options).await
+    open(path, options).await
+}
+
+/// The file of the default store. Nothing is created.
+///
+/// # Errors
+/// [`ConnectError::NoStateDirectory`] if the environment names none.
+pub fn default_path() -> Result<PathBuf, ConnectError> {
+    let directory = state_directory(|name| std::env::var_os(name).map(PathBuf::from))?;
+    Ok(directory.join("tenure.db"))
 }
 
 #[cfg(feature = "sqlite")]

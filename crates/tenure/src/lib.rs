@@ -89,7 +89,7 @@ mod timer;
 mod watchdog;
 
 pub use builder::NodeBuilder;
-pub use connect::{connect, connect_default, connect_default_with};
+pub use connect::{connect, connect_default, connect_default_with, default_path, schemes};
 pub use election::{Election, Leader, LeaderChange, LeaderChanges};
 #[cfg(feature = "sqlite")]
 pub use error::TransactionError;

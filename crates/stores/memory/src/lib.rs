@@ -24,8 +24,8 @@ use tenure_core::{
     Capabilities, ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Standing,
 };
 use tenure_store::{
-    Candidate, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Hints, News, NodeRecord, Open, Options,
-    Pending, Petitioned, Reply, Resign, Store, StoreError, Succession,
+    Candidate, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding, Hints, News, NodeRecord, Open,
+    Options, Pending, Petitioned, Reply, Resign, Store, StoreError, Succession,
 };
 
 use crate::transaction::Transaction;
@@ -128,6 +128,18 @@ impl Store for MemoryStore {
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.transact(move |transaction| Ok(transaction.events(&query)))
+    }
+
+    fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>> {
+        let place = Finding {
+            name: "place",
+            fine: true,
+            value: String::from("inside this process"),
+            advice: Some(String::from(
+                "nobody else sees it, and nothing outlives the process: it is for tests",
+            )),
+        };
+        self.transact(move |_| Ok(vec![place]))
     }
 
     fn news(&self) -> Hints {

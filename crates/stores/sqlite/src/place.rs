@@ -81,13 +81,18 @@ pub(crate) fn settle(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(settled)
 }
 
-fn refuse_network(path: &Path, parent: &Path) -> Result<(), StoreError> {
-    let place = if path.exists() { path } else { parent };
-    let Ok(found) = rustix::fs::statfs(place) else { return Ok(()) };
+/// The number of the file system that a path lies on.
+pub(crate) fn file_system(path: &Path) -> Option<u32> {
+    let found = rustix::fs::statfs(path).ok()?;
     // The number has 32 bits; the field is wider, and on some machines sign-extended.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "see above")]
     let magic = found.f_type as u32;
-    shared_file_system(magic).map_or(Ok(()), |name| {
+    Some(magic)
+}
+
+fn refuse_network(path: &Path, parent: &Path) -> Result<(), StoreError> {
+    let place = if path.exists() { path } else { parent };
+    file_system(place).and_then(shared_file_system).map_or(Ok(()), |name| {
         Err(StoreError::misconfigured(format!(
             "`{}` is on a {name} file system, where locks do not hold between machines, so two leaders could \
              be elected; use a local disk, or another store",

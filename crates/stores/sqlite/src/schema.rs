@@ -13,7 +13,7 @@ pub(crate) const APPLICATION_ID: i32 = 0x5465_6E75;
 const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
 
 /// This build's version.
-const LATEST: i64 = MIGRATIONS.len() as i64;
+pub(crate) const LATEST: i64 = MIGRATIONS.len() as i64;
 
 const META: &[&str] = &["only_row", "schema", "store", "created_at"];
 

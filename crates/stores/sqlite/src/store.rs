@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use rusqlite::Transaction;
 use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Standing};
 use tenure_store::{
-    Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Hints, Lease, News,
-    NodeRecord, Open, Options, Pending, Petitioned, Reply, Resign, Store, StoreError, StoreUrl, Succession,
-    UrlError,
+    Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding, Hints, Lease,
+    News, NodeRecord, Open, Options, Pending, Petitioned, Reply, Resign, Store, StoreError, StoreUrl,
+    Succession, UrlError,
 };
 
 use crate::database::Database;
@@ -204,6 +204,11 @@ impl Store for SqliteStore {
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.look(move |scope| verbs::events(scope, &query))
+    }
+
+    fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>> {
+        let (path, told) = (self.path.clone(), self.news.is_some());
+        self.look(move |scope| verbs::examine(scope, &path, told))
     }
 
     fn news(&self) -> Hints {

@@ -13,7 +13,9 @@ use tenure::{
     ElectionName, EventQuery, EventRecord, Node, NodeBuilder, NodeRecord, SessionId, Store, StoreError,
 };
 use tenure_core::{Capabilities, NodeId, Opening, Record, Renewal, Sequence, Standing};
-use tenure_store::{Candidate, Claim, Deletion, Hints, Open, Options, Pending, Petitioned, Reply, Resign};
+use tenure_store::{
+    Candidate, Claim, Deletion, Finding, Hints, Open, Options, Pending, Petitioned, Reply, Resign,
+};
 
 /// Longer than anything here takes, on any machine: reached only when something hangs.
 pub const HANG: Duration = Duration::from_secs(20);
@@ -181,6 +183,9 @@ impl Store for Wrapped {
     }
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.inner.events(query)
+    }
+    fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>> {
+        self.inner.examine()
     }
     fn news(&self) -> Hints {
         self.inner.news()

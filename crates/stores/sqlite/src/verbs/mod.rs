@@ -3,6 +3,7 @@
 mod claim;
 mod contest;
 mod deletion;
+mod examination;
 mod history;
 mod petition;
 mod reading;
@@ -12,6 +13,7 @@ mod sessions;
 
 pub(crate) use claim::claim;
 pub(crate) use deletion::delete;
+pub(crate) use examination::examine;
 pub(crate) use history::events;
 pub(crate) use petition::petition;
 pub(crate) use reading::{candidates, elections, nodes, read};

@@ -1,0 +1,133 @@
+//! How a term ended, as the history tells it.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use serde_json::Value;
+use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store};
+
+use crate::failure::Failure;
+use crate::store::ask;
+
+/// The end of a term.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    pub at: SystemTime,
+    pub kind: EventKind,
+    /// Why, if it was not the leader's own idea.
+    pub reason: Option<String>,
+}
+
+impl Ending {
+    /// What the history says of the end of this term; `None` if it still lasts, or if the
+    /// history has forgotten.
+    pub fn of(history: &[EventRecord], term: u64) -> Option<Self> {
+        let begun = history.iter().position(|event| is(event, EventKind::LeaderElected, term));
+        let since = &history[begun.unwrap_or(0)..];
+        let ended = since.iter().position(|event| ends(event).is_some_and(|ended| ended == term))?;
+        let event = &since[ended];
+        let reason = match event.kind {
+            EventKind::LeaderLost => word(event, "reason"),
+            _ => since[..ended].iter().rev().find_map(|earlier| asked(earlier, term)),
+        };
+        Some(Self { at: event.time, kind: event.kind, reason })
+    }
+
+    /// The same, from the store.
+    pub async fn read(
+        store: &Arc<dyn Store>,
+        election: &ElectionName,
+        term: u64,
+    ) -> Result<Option<Self>, Failure> {
+        let query = EventQuery { election: Some(election.clone()), ..EventQuery::default() };
+        Ok(Self::of(&ask(store.events(query)).await?, term))
+    }
+
+    /// In a few words: `resigned`, `lapsed`, `resigned: asked to make way for beta`.
+    pub fn words(&self) -> String {
+        match (&self.reason, self.kind) {
+            (Some(reason), EventKind::LeaderLost) => reason.clone(),
+            (None, EventKind::LeaderLost) => String::from("lost"),
+            (Some(reason), _) => format!("resigned: {reason}"),
+            (None, _) => String::from("resigned"),
+        }
+    }
+}
+
+/// Which term an event ends.
+pub fn ends(event: &EventRecord) -> Option<u64> {
+    matches!(event.kind, EventKind::LeaderResigned | EventKind::LeaderLost).then(|| event.term.number())
+}
+
+/// Whether an event is of this kind and term.
+pub fn is(event: &EventRecord, kind: EventKind, term: u64) -> bool {
+    event.kind == kind && event.term.number() == term
+}
+
+/// What a leader was asked before it resigned.
+fn asked(event: &EventRecord, term: u64) -> Option<String> {
+    match event.kind {
+        EventKind::TransferRequested if event.term.number() == term => Some(match word(event, "to") {
+            Some(to) => format!("asked to make way for {to}"),
+            None => String::from("asked to make way"),
+        }),
+        EventKind::ElectionDeleted => Some(String::from("the election was deleted")),
+        _ => None,
+    }
+}
+
+/// A word in the data of an event.
+pub fn word(event: &EventRecord, key: &str) -> Option<String> {
+    let data: Value = serde_json::from_str(&event.data).ok()?;
+    Some(data.get(key)?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure::Term;
+
+    use super::*;
+
+    fn event(id: u64, kind: EventKind, term: u64, data: &str) -> EventRecord {
+        let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(id);
+        let (election, node) = (ElectionName::new("nightly").ok(), None);
+        EventRecord {
+            id,
+            sequence: id,
+            time,
+            kind,
+            election,
+            node,
+            term: Term::new(term),
+            data: data.to_owned(),
+        }
+    }
+
+    fn words(history: &[EventRecord], term: u64) -> Option<String> {
+        Ending::of(history, term).map(|ending| ending.words())
+    }
+
+    #[test]
+    fn a_term_ends_by_resignation_by_request_or_by_loss() {
+        use EventKind::{ElectionDeleted, LeaderElected, LeaderLost, LeaderResigned, TransferRequested};
+        let history = [
+            event(1, LeaderElected, 1, "{}"),
+            event(2, LeaderResigned, 1, "{}"),
+            event(3, LeaderElected, 2, "{}"),
+            event(4, TransferRequested, 2, r#"{"to":"beta"}"#),
+            event(5, LeaderResigned, 2, r#"{"to":"beta"}"#),
+            event(6, LeaderElected, 3, "{}"),
+            event(7, LeaderLost, 3, r#"{"reason":"lapsed"}"#),
+            event(8, LeaderElected, 4, "{}"),
+            event(9, ElectionDeleted, 5, "{}"),
+            event(10, LeaderResigned, 4, "{}"),
+            event(11, LeaderElected, 6, "{}"),
+        ];
+        assert_eq!(words(&history, 1).as_deref(), Some("resigned"));
+        assert_eq!(words(&history, 2).as_deref(), Some("resigned: asked to make way for beta"));
+        assert_eq!(words(&history, 3).as_deref(), Some("lapsed"));
+        assert_eq!(words(&history, 4).as_deref(), Some("resigned: the election was deleted"));
+        assert_eq!(words(&history, 6), None);
+        assert_eq!(words(&[], 1), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! `tenure status`: who leads, who comes next, and how soon.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tenure::{Candidate, Drift, ElectionName, NodeRecord, Store};
+use tenure_core::Record;
+use tenure_store::clock;
+
+use super::sight::{Sight, State, age};
+use super::unknown::unknown;
+use crate::cli::{Global, Status};
+use crate::failure::{Exit, Failure};
+use crate::output::{self, BAD, FAINT, GOOD, HEAD, harmless, length, millis, styled};
+use crate::store::ask;
+
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    sight: Sight,
+    state: State,
+    candidates: Vec<Standing>,
+    forecast: Option<Forecast>,
+    #[serde(skip)]
+    heir: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Standing {
+    node_id: String,
+    priority: i32,
+}
+
+/// What follows if the leader dies now.
+#[derive(Serialize)]
+struct Forecast {
+    /// Nobody, if no candidate stands.
+    successor: Option<String>,
+    within_ms: Option<u64>,
+}
+
+pub async fn status(store: Arc<dyn Store>, global: &Global, asked: &Status) -> Result<Exit, Failure> {
+    let elections = ask(store.elections()).await?;
+    let chosen: Vec<_> = match &asked.election {
+        Some(name) => elections.into_iter().filter(|(known, _)| known == name).collect(),
+        None => elections,
+    };
+    if let (Some(name), []) = (&asked.election, chosen.as_slice()) {
+        return Err(unknown(&store, name).await?);
+    }
+    if chosen.is_empty() && !global.json {
+        output::say("nobody has stood for any election in this store and namespace")?;
+    }
+    let nodes = ask(store.nodes()).await?;
+    for (number, (election, _)) in chosen.iter().enumerate() {
+        let report = Report::read(&store, election, &nodes).await?;
+        match global.json {
+            true => output::json(&report)?,
+            false if number > 0 => output::say(format!("\n{report}"))?,
+            false => output::say(report)?,
+        }
+    }
+    Ok(Exit::DONE)
+}
+
+impl Report {
+    async fn read(
+        store: &Arc<dyn Store>,
+        election: &ElectionName,
+        nodes: &[NodeRecord],
+    ) -> Result<Self, Failure> {
+        let candidates = ask(store.candidates(election.clone())).await?;
+        let asked = clock::now();
+        let record = ask(store.read(election.clone())).await?;
+        let round_trip = clock::now().since(asked);
+        let sight = Sight::of(election, &record, nodes);
+        Ok(Self {
+            state: State::of(&sight, &record),
+            forecast: forecast(&sight, &record, &candidates, round_trip),
+            candidates: candidates.iter().map(Standing::of).collect(),
+            heir: record.heir.map(|heir| heir.to_string()),
+            sight,
+        })
+    }
+}
+
+impl Standing {
+    fn of(candidate: &Candidate) -> Self {
+        Self { node_id: candidate.node.to_string(), priority: candidate.priority }
+    }
+}
+
+/// A candidate takes over when it has seen the leader silent for its whole ttl: where ages are known,
+/// at the instant that it is over; where they are not, counted from now on, on a clock that may be
+/// slow. Then it reads, and claims: two round trips.
+fn forecast(
+    sight: &Sight,
+    record: &Record,
+    candidates: &[Candidate],
+    round_trip: Duration,
+) -> Option<Forecast> {
+    sight.leader_id.as_ref()?;
+    let pulse = record.holder.as_ref()?.pulse;
+    let Some(first) = candidates.first() else {
+        return Some(Forecast { successor: None, within_ms: None });
+    };
+    let silence = match age(pulse.age) {
+        Some(age) => pulse.ttl.saturating_sub(age),
+        None => pulse.ttl * 1000 / u32::from(1000 - Drift::DEFAULT.thousandths()),
+    };
+    let within_ms = Some(millis(silence + round_trip * 2));
+    Some(Forecast { successor: Some(first.node.to_string()), within_ms })
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", styled(HEAD, &self.sight.election), self.headline())?;
+        for (number, candidate) in (1..).zip(&self.candidates) {
+            let priority = styled(FAINT, format!("priority {}", candidate.priority));
+            write!(f, "\n  {number}. {}  {priority}", candidate.node_id)?;
+        }
+        let (Some(leader), Some(forecast)) = (&self.sight.leader_id, &self.forecast) else { return Ok(()) };
+        match (&forecast.successor, forecast.within_ms) {
+            (Some(successor), Some(within)) => {
+                let within = length(Duration::from_millis(within));
+                write!(f, "\n  if {leader} dies now, {successor} leads within {within}")
+            }
+            _ => write!(f, "\n  if {leader} dies now, nobody takes over: no candidate stands"),
+        }
+    }
+}
+
+impl Report {
+    fn headline(&self) -> String {
+        let term = self.sight.term;
+        let nobody = styled(BAD, "nobody leads");
+        match (&self.sight.leader_id, self.state) {
+            (Some(leader), _) => {
+                let details = self.details();
+                format!("{} leads under term {term}{details}", styled(GOOD, leader))
+            }
+            (None, State::Kept) => {
+                let heir = self.heir.as_deref().unwrap_or("another");
+                format!("{nobody}; term {term} was handed over, and the lease is kept for {heir}")
+            }
+            (None, State::Deleted) => format!("{nobody}; it was deleted under term {term}"),
+            (None, _) => format!("{nobody}; the last term was {term}"),
+        }
+    }
+
+    /// Where the leader is, and for how long it leads without another sign of life.
+    fn details(&self) -> String {
+        let time = |millis| length(Duration::from_millis(millis));
+        let parts: Vec<String> = [
+            self.sight.hostname.as_ref().map(|host| format!("host {}", harmless(host))),
+            self.sight.age_ms.map(|age| format!("renewed {} ago", time(age))),
+            self.sight.expires_in_ms.map(|left| format!("{} left", time(left))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure::{NodeId, SessionId, Term};
+    use tenure_core::{Age, Holder, Pulse, Stamp};
+
+    use super::*;
+
+    fn of(age: Age, candidates: &[&str]) -> (Sight, Record, Vec<Candidate>) {
+        let stamp = Stamp { session: SessionId::from_u128(1), sequence: 1 };
+        let pulse = Pulse { stamp, ttl: Duration::from_secs(9), age };
+        let holder = Holder { node: NodeId::new("alpha").unwrap(), term: Term::new(7), pulse };
+        let record = Record { term: Term::new(7), holder: Some(holder), ..Record::default() };
+        let sight = Sight::of(&ElectionName::new("nightly").unwrap(), &record, &[]);
+        let candidates =
+            candidates.iter().map(|id| Candidate { node: NodeId::new(id).unwrap(), priority: 0 }).collect();
+        (sight, record, candidates)
+    }
+
+    fn within(age: Age) -> Option<u64> {
+        let (sight, record, candidates) = of(age, &["beta", "gamma"]);
+        let forecast = forecast(&sight, &record, &candidates, Duration::from_millis(3)).unwrap();
+        assert_eq!(forecast.successor.as_deref(), Some("beta"));
+        forecast.within_ms
+    }
+
+    #[test]
+    fn a_take_over_is_expected_when_what_is_left_of_the_ttl_has_passed() {
+        assert_eq!(within(Age::Exact(Duration::from_secs(2))), Some(7_006));
+    }
+
+    #[test]
+    fn where_ages_are_unknown_the_whole_ttl_is_counted_on_a_slow_clock() {
+        assert_eq!(within(Age::Unknown), Some(10_006));
+    }
+
+    #[test]
+    fn without_candidates_nobody_is_expected() {
+        let (sight, record, candidates) = of(Age::Exact(Duration::ZERO), &[]);
+        let forecast = forecast(&sight, &record, &candidates, Duration::ZERO).unwrap();
+        assert_eq!((forecast.successor, forecast.within_ms), (None, None));
+    }
+}

@@ -1,0 +1,277 @@
+//! Settings: flag > environment > file > default, and where each value came from.
+//!
+//! The command line is parsed first. What neither a flag nor the environment has said is then taken
+//! from the file, as if it had been a flag, and everything is parsed once more: so a value in the
+//! file is understood, and refused, exactly as on the command line.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+
+/// A command line that was understood.
+pub struct Loaded {
+    pub cli: Cli,
+    matches: ArgMatches,
+    from_file: BTreeMap<String, String>,
+    file: Option<String>,
+}
+
+/// Why there is none.
+pub enum Refused {
+    /// What clap has to say: help, a version, or an error.
+    Clap(Box<clap::Error>),
+    /// What is wrong with the file.
+    File(Failure),
+}
+
+impl Refused {
+    pub fn say(&self) -> std::process::ExitCode {
+        match self {
+            Self::Clap(error) => {
+                // Nobody may be reading.
+                let _ = error.print();
+                std::process::ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+            }
+            Self::File(failure) => failure.say(false),
+        }
+    }
+}
+
+impl From<clap::Error> for Refused {
+    fn from(error: clap::Error) -> Self {
+        Self::Clap(Box::new(error))
+    }
+}
+
+/// What is set on the command line only, or says where the rest is.
+const NOT_IN_A_FILE: [&str; 4] = ["config", "json", "verbose", "help"];
+
+/// Understands a command line.
+pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Refused> {
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches = Cli::command().try_get_matches_from(&arguments)?;
+    let Some(file) = matches.get_one::<std::path::PathBuf>("config").cloned() else {
+        let cli = Cli::from_arg_matches(&matches)?;
+        return Ok(Loaded { cli, matches, from_file: BTreeMap::new(), file: None });
+    };
+    let shown = file.display().to_string();
+    let told = read(&file).map_err(Refused::File)?;
+    let (command, innermost) = innermost(Cli::command(), &matches);
+    let wanted: BTreeMap<_, _> = told
+        .into_iter()
+        .filter(|(name, _)| {
+            let id = name.replace('-', "_");
+            let takes = command.get_arguments().any(|known| known.get_id() == id.as_str())
+                || Cli::command().get_arguments().any(|known| known.get_id() == id.as_str());
+            takes && !said(innermost, &id)
+        })
+        .collect();
+    let at = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
+    let flags = wanted.iter().map(|(name, value)| OsString::from(format!("--{name}={value}")));
+    // Before the program of `run`, whose own flags are not ours.
+    let at = first_free_word(&arguments, at);
+    arguments.splice(at..at, flags);
+    let parsed = Cli::command().try_get_matches_from(&arguments);
+    let matches = parsed.map_err(|error| {
+        let problem = error.to_string();
+        let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        Refused::File(Failure::Usage(format!("{shown}: {problem}")))
+    })?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    Ok(Loaded { cli, matches, from_file: wanted, file: Some(shown) })
+}
+
+/// Where flags can be put: right after the words of the subcommand.
+fn first_free_word(arguments: &[OsString], end: usize) -> usize {
+    let mut command = Cli::command();
+    let mut at = end;
+    for (index, word) in arguments.iter().enumerate().take(end).skip(1) {
+        let Some(next) = word.to_str().and_then(|word| command.find_subcommand(word)).cloned() else {
+            continue;
+        };
+        command = next;
+        at = index + 1;
+        if !command.has_subcommands() {
+            break;
+        }
+    }
+    at
+}
+
+/// The subcommand that was asked for, and what was said to it.
+fn innermost(mut command: Command, matches: &ArgMatches) -> (Command, &ArgMatches) {
+    let mut matches = matches;
+    while let Some((name, inner)) = matches.subcommand() {
+        match command.find_subcommand(name).cloned() {
+            Some(found) => command = found,
+            None => break,
+        }
+        matches = inner;
+    }
+    (command, matches)
+}
+
+/// Whether a flag or the environment has said something.
+fn said(matches: &ArgMatches, id: &str) -> bool {
+    matches!(source(matches, id), Some(ValueSource::CommandLine | ValueSource::EnvVariable))
+}
+
+fn source(matches: &ArgMatches, id: &str) -> Option<ValueSource> {
+    matches.try_contains_id(id).ok().and_then(|_| matches.value_source(id))
+}
+
+/// Every setting that a file may hold, as in the file.
+fn known() -> Vec<String> {
+    fn collect(command: &Command, names: &mut Vec<String>) {
+        let settings = command.get_arguments().filter(|argument| argument.get_env().is_some());
+        names.extend(settings.map(|argument| argument.get_id().as_str().replace('_', "-")));
+        command.get_subcommands().for_each(|inner| collect(inner, names));
+    }
+    let mut names = Vec::new();
+    collect(&Cli::command(), &mut names);
+    names.retain(|name| !NOT_IN_A_FILE.contains(&name.as_str()));
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn read(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::Usage(format!("the settings in `{shown}` cannot be read: {error}")))?;
+    understand(&text).map_err(|problem| Failure::Usage(format!("{shown}: {problem}")))
+}
+
+fn understand(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        format!("line {line}: {}", error.message())
+    })?;
+    let known = known();
+    let mut settings = BTreeMap::new();
+    for (key, value) in table {
+        let name = key.replace('_', "-");
+        if !known.contains(&name) {
+            return Err(format!("unknown key `{key}`; {}", suggestion(&name, &known)));
+        }
+        let value = match value {
+            toml::Value::String(text) => text,
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Boolean(truth) => truth.to_string(),
+            other => {
+                return Err(format!("`{key}` is {}; it must be text, a number or a truth", other.type_str()));
+            }
+        };
+        settings.insert(name, value);
+    }
+    Ok(settings)
+}
+
+fn suggestion(name: &str, known: &[String]) -> String {
+    let best =
+        known.iter().max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+    match best.filter(|best| strsim::jaro_winkler(name, best) > 0.7) {
+        Some(best) => format!("did you mean `{best}`?"),
+        None => format!("known are {}", known.join(", ")),
+    }
+}
+
+/// A setting that is in force.
+pub struct InForce {
+    pub name: String,
+    pub value: Option<String>,
+    pub source: String,
+}
+
+impl Loaded {
+    /// Every setting of the subcommand, with its value and where that came from; secrets hidden.
+    pub fn in_force(&self) -> Vec<InForce> {
+        let (command, matches) = innermost(Cli::command(), &self.matches);
+        let root = Cli::command();
+        let all = root.get_arguments().chain(command.get_arguments());
+        let mut settings: Vec<InForce> = Vec::new();
+        for argument in all.filter(|argument| argument.get_env().is_some()) {
+            let id = argument.get_id().as_str();
+            let name = id.replace('_', "-");
+            if settings.iter().any(|known| known.name == name) || name == "config" {
+                continue;
+            }
+            let raw = matches.try_get_raw(id).ok().flatten().and_then(|mut values| values.next());
+            let value = raw.map(|value| hide_secrets(&value.to_string_lossy()));
+            let variable = argument.get_env().unwrap_or_default().to_string_lossy().into_owned();
+            let source = match source(matches, id) {
+                Some(_) if self.from_file.contains_key(&name) => {
+                    format!("file {}", self.file.as_deref().unwrap_or_default())
+                }
+                Some(ValueSource::CommandLine) => String::from("flag"),
+                Some(ValueSource::EnvVariable) => format!("environment {variable}"),
+                _ => String::from("default"),
+            };
+            settings.push(InForce { name, value, source });
+        }
+        settings
+    }
+}
+
+/// A store URL without its password.
+pub fn hide_secrets(value: &str) -> String {
+    let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((user, host)) if user.contains(':') => {
+            let user = user.split_once(':').map_or(user, |(user, _)| user);
+            format!("{scheme}://{user}:***@{host}{tail}")
+        }
+        _ => value.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        assert_eq!(hide_secrets("postgres://me:s@cret@h1,h2/db?x=1"), "postgres://me:***@h1,h2/db?x=1");
+        assert_eq!(hide_secrets("postgres://me@h1/db"), "postgres://me@h1/db");
+        assert_eq!(hide_secrets("sqlite:./a.db"), "sqlite:./a.db");
+    }
+
+    #[test]
+    fn an_unknown_key_suggests_the_nearest() {
+        let message = understand("tttl = \"10s\"").unwrap_err();
+        assert_eq!(message, "unknown key `tttl`; did you mean `ttl`?");
+        assert!(understand("zzzzz = 1").unwrap_err().contains("known are address, election"));
+        assert!(understand("ttl = [1]").unwrap_err().contains("must be text"));
+        assert!(understand("ttl = ").unwrap_err().starts_with("line 1: "));
+    }
+
+    #[test]
+    fn every_setting_of_the_contract_may_stand_in_the_file() {
+        let known = known();
+        let contract = [
+            "store",
+            "node",
+            "address",
+            "ttl",
+            "renew-every",
+            "poll-every",
+            "takeover-delay",
+            "eligible",
+            "priority",
+            "namespace",
+            "grace",
+            "restart",
+        ];
+        for name in contract {
+            assert!(known.iter().any(|known| known == name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The command from outside: what it prints, where, and the code that it exits with.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+#![allow(missing_docs, reason = "the tests read as sentences")]
+
+mod checking;
+mod connecting;
+mod handing_over;
+mod reading;
+mod settings;
+mod stage;
+mod story;
+mod streams;
+mod usage;

@@ -1,0 +1,81 @@
+//! How the program ends, and what follows.
+
+use super::stage::{NEVER, Stage, sh, until};
+
+#[test]
+fn the_code_of_the_program_is_the_code_of_run() {
+    let stage = Stage::new();
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -15 $$", 143)] {
+        assert_eq!(stage.run("alpha", &["--ttl", NEVER], &sh(script)).code(), code, "{script}");
+    }
+    let led = stage.tenure().args(["leader", "nightly"]).output().unwrap();
+    assert_eq!(led.status.code(), Some(1), "the lease was given back each time");
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_found_out_before_anybody_stands() {
+    let stage = Stage::new();
+    let plain = stage.path("plain");
+    std::fs::write(&plain, "no program").unwrap();
+    for (program, code, why) in [
+        (String::from("no-such-program"), 127, "is not on the PATH"),
+        (stage.path("nowhere").display().to_string(), 127, "no such file"),
+        (plain.display().to_string(), 126, "chmod +x"),
+        (String::from("/"), 126, "cannot be executed"),
+    ] {
+        let mut run = stage.run("alpha", &[], &[&program]);
+        assert_eq!(run.code(), code, "{program}");
+        assert!(run.said().contains(why), "{}", run.said());
+    }
+    assert!(!stage.database().exists(), "nothing was touched");
+}
+
+#[test]
+fn a_program_that_vanishes_while_waiting_gives_the_lease_back() {
+    let stage = Stage::new();
+    let program = stage.path("job");
+    std::fs::write(&program, "#!/bin/sh\nsleep 1000\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut first = stage.run("alpha", &["--ttl", NEVER], &sh("read line < ./nothing; sleep 1000"));
+    first.until_said("leading");
+    let mut second = stage.run("beta", &["--ttl", NEVER], &[&program]);
+    second.until_said("waiting:");
+    std::fs::remove_file(&program).unwrap();
+    first.signal(rustix::process::Signal::TERM);
+    first.end();
+    assert_eq!(second.code(), 127);
+    assert!(second.said().contains("the lease was given back"), "{}", second.said());
+}
+
+#[test]
+fn a_program_that_fails_is_run_again_if_that_was_asked_for() {
+    let stage = Stage::new();
+    let count = stage.path("count");
+    let script = format!("echo x >> {0}; test $(wc -l < {0}) -ge 3", count.display());
+    let mut run = stage.run("alpha", &["--ttl", NEVER, "--restart", "on-failure"], &sh(&script));
+    assert_eq!(run.code(), 0, "it succeeded in the end");
+    assert_eq!(std::fs::read_to_string(&count).unwrap().lines().count(), 3);
+    assert!(run.said().contains("ended with code 1; standing again in 500ms"), "{}", run.said());
+}
+
+#[test]
+fn a_program_that_ends_well_is_run_again_only_if_always_was_said() {
+    let stage = Stage::new();
+    assert_eq!(stage.run("alpha", &["--restart", "on-failure"], &["true"]).code(), 0);
+    let count = stage.path("count");
+    let run = stage.run("alpha", &["--restart", "always"], &sh(&format!("echo x >> {}", count.display())));
+    until("it runs twice", || {
+        std::fs::read_to_string(&count).is_ok_and(|text| text.lines().count() >= 2).then_some(())
+    });
+    run.until_said("standing again");
+}
+
+#[test]
+fn while_it_pauses_before_the_next_run_somebody_else_leads() {
+    let stage = Stage::new();
+    let failing = stage.run("alpha", &["--ttl", NEVER, "--restart", "always"], &sh("exit 3"));
+    failing.until_said("standing again");
+    let _other = stage.witness("beta", &["--ttl", NEVER]);
+    stage.beat_of("beta", 0);
+    failing.until_said("waiting: `beta` leads");
+}

@@ -1,0 +1,124 @@
+//! What else goes wrong on a machine.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use super::stage::{NEVER, Stage, lives, sh, until, written};
+use super::witness;
+
+/// Where Debian's `faketime` keeps its library, whatever the machine is called.
+fn faketime() -> String {
+    let found = std::process::Command::new("dpkg").args(["-L", "libfaketime"]).output().unwrap();
+    let listed = String::from_utf8(found.stdout).unwrap();
+    let library = listed.lines().find(|line| line.ends_with("libfaketimeMT.so.1"));
+    library.expect("`cargo xtask setup` installs faketime").to_owned()
+}
+
+#[test]
+fn a_wall_clock_that_leaps_ends_the_term_and_the_node_stands_again() {
+    let stage = Stage::new();
+    let clock = stage.path("clock");
+    std::fs::write(&clock, "+0").unwrap();
+    let run = stage.run_with("alpha", &["--ttl", "20s"], &witness::command(), |command| {
+        command
+            .env("LD_PRELOAD", faketime())
+            .env("FAKETIME_TIMESTAMP_FILE", &clock)
+            .env("FAKETIME_NO_CACHE", "1")
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    });
+    let beat = stage.beat_of("alpha", 0);
+    std::fs::write(&clock, "+1h").unwrap();
+    run.until_said("the wall clock leapt");
+    until("the program of the first term is gone", || (!lives(beat.pid)).then_some(()));
+    let again = stage.beat_of("alpha", beat.at + 1);
+    assert!(again.term >= beat.term);
+    until("it runs under another term", || {
+        witness::beats(&stage.log()).iter().any(|beat| beat.term == 2).then_some(())
+    });
+    assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
+}
+
+#[test]
+fn a_hang_up_reaches_the_program_and_the_command_ends_with_it() {
+    let stage = Stage::new();
+    let mut run = stage.run("alpha", &["--ttl", NEVER], &sh("echo here; sleep 1000"));
+    until("it runs", || stage.printed("alpha").contains("here").then_some(()));
+    run.signal(Signal::HUP);
+    assert_eq!(run.code(), 128 + 1, "the program took it as its end");
+}
+
+#[test]
+fn a_program_that_outlives_a_hang_up_is_not_ended_by_it() {
+    let stage = Stage::new();
+    let (ready, heard) = (stage.path("ready"), stage.path("heard"));
+    let script = format!(
+        "trap 'echo heard > {}' HUP; echo ready > {}; while :; do sleep 0.05; done",
+        heard.display(),
+        ready.display()
+    );
+    let mut run = stage.run("alpha", &["--ttl", NEVER], &sh(&script));
+    written(&ready);
+    run.signal(Signal::HUP);
+    written(&heard);
+    assert!(run.child.try_wait().unwrap().is_none(), "{}", run.said());
+    run.signal(Signal::TERM);
+    run.end();
+}
+
+#[test]
+fn nohup_keeps_a_waiting_command_from_the_hang_up() {
+    let stage = Stage::new();
+    let _first = stage.witness("alpha", &["--ttl", NEVER]);
+    let said = stage.path("nohup.said");
+    let mut command = std::process::Command::new("nohup");
+    command.arg(env!("CARGO_BIN_EXE_tenure"));
+    command.args(["run", "--election", "nightly", "--node", "beta", "--ttl", NEVER, "--store"]);
+    command.arg(format!("sqlite:{}", stage.database().display())).args(["--", "true"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&said).unwrap());
+    let mut child = command.spawn().unwrap();
+    until("it waits", || std::fs::read_to_string(&said).unwrap().contains("waiting:").then_some(()));
+    super::stage::signal(child.id(), Signal::HUP);
+    super::stage::signal(child.id(), Signal::TERM);
+    let code = until("it ends", || child.try_wait().unwrap()).code();
+    assert_eq!(code, Some(143), "ended by the second signal, not by the first");
+}
+
+#[test]
+fn nobody_who_listens_is_no_reason_to_stop() {
+    let stage = Stage::new();
+    let mut run =
+        stage.run_with("alpha", &["--ttl", NEVER, "--restart", "never"], &sh("exit 4"), |command| {
+            // A pipe whose reader is gone.
+            let (reader, writer) = std::io::pipe().unwrap();
+            drop(reader);
+            command.stderr(writer).stdin(Stdio::null());
+        });
+    assert_eq!(run.code(), 4);
+}
+
+#[test]
+fn a_store_that_is_not_there_yet_is_waited_for() {
+    let stage = Stage::new();
+    // Held by somebody else: it cannot be set up.
+    let held = rusqlite::Connection::open(stage.database()).unwrap();
+    held.execute_batch("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; CREATE TABLE mine (x);").unwrap();
+    let mut run = stage.run("alpha", &["--ttl", NEVER], &sh("exit 0"));
+    run.until_said("waiting for the store");
+    held.execute_batch("ROLLBACK").unwrap();
+    drop(held);
+    assert_eq!(run.code(), 0);
+}
+
+#[test]
+fn json_is_one_object_per_line_with_the_names_of_the_events() {
+    let stage = Stage::new();
+    let mut run = stage.run("alpha", &["--ttl", NEVER, "--json"], &["true"]);
+    assert_eq!(run.code(), 0);
+    let said = run.said();
+    let first: serde_json::Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
+    assert_eq!(first["event"], "leader_elected");
+    assert_eq!(first["election"], "nightly");
+    assert_eq!(first["node"], "alpha");
+    assert_eq!(first["term"], 1);
+}

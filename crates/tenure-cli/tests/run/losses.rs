@@ -1,0 +1,101 @@
+//! Leadership is lost, and the program is gone before anybody else leads.
+
+use rustix::process::Signal;
+
+use super::stage::{Stage, lives, now, signal, until};
+use super::witness::{self, DEAF};
+
+const TTL: &str = "2s";
+
+fn deaf(stage: &Stage, node: &str, flags: &[&str]) -> super::stage::Running {
+    let mut all = vec!["--ttl", TTL];
+    all.extend_from_slice(flags);
+    stage.run_with(node, &all, &witness::command(), |command| {
+        command.env(DEAF, "1");
+    })
+}
+
+#[test]
+fn the_program_of_a_stopped_supervisor_is_gone_before_the_successor_runs() {
+    let stage = Stage::new();
+    let first = deaf(&stage, "alpha", &[]);
+    let beat = stage.beat_of("alpha", 0);
+    let _second = stage.witness("beta", &["--ttl", TTL]);
+    first.signal(Signal::STOP);
+    stage.beat_of("beta", 0);
+    assert!(!lives(beat.pid));
+    assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
+    // Awake again, it finds out and stands behind the other.
+    first.signal(Signal::CONT);
+    first.until_said("term 1 of `nightly` is over");
+    first.until_said("waiting: `beta` leads");
+}
+
+#[test]
+fn a_stopped_guardian_is_replaced_when_the_program_must_end() {
+    let stage = Stage::new();
+    let first = deaf(&stage, "alpha", &[]);
+    let beat = stage.beat_of("alpha", 0);
+    signal(first.guardian(), Signal::STOP);
+    let away = stage.path("away");
+    std::fs::rename(stage.database(), &away).unwrap();
+    until("the program is gone", || (!lives(beat.pid)).then_some(()));
+    first.until_said("the guardian does not answer");
+    let back = now();
+    std::fs::rename(&away, stage.database()).unwrap();
+    let again = stage.beat_of("alpha", back);
+    assert!(again.term > beat.term);
+    witness::no_overlap(&stage.log());
+}
+
+#[test]
+fn a_store_that_goes_away_while_leading_ends_the_program_and_its_return_starts_it_again() {
+    let stage = Stage::new();
+    let first = deaf(&stage, "alpha", &[]);
+    let beat = stage.beat_of("alpha", 0);
+    let away = stage.path("away");
+    std::fs::rename(stage.database(), &away).unwrap();
+    until("the program is gone", || (!lives(beat.pid)).then_some(()));
+    first.until_said("no renewal succeeded in time");
+    let back = now();
+    std::fs::rename(&away, stage.database()).unwrap();
+    stage.beat_of("alpha", back);
+    assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
+}
+
+#[test]
+fn a_store_that_goes_away_while_waiting_is_waited_for() {
+    let stage = Stage::new();
+    let mut first = stage.witness("alpha", &["--ttl", TTL]);
+    stage.beat_of("alpha", 0);
+    let _second = stage.witness("beta", &["--ttl", TTL]);
+    let away = stage.path("away");
+    std::fs::rename(stage.database(), &away).unwrap();
+    first.signal(Signal::TERM);
+    first.end();
+    std::fs::rename(&away, stage.database()).unwrap();
+    stage.beat_of("beta", 0);
+    witness::no_overlap(&stage.log());
+}
+
+#[test]
+fn who_is_to_exit_on_loss_does_so_with_75() {
+    let stage = Stage::new();
+    let mut first = deaf(&stage, "alpha", &["--exit-on-loss"]);
+    stage.beat_of("alpha", 0);
+    std::fs::rename(stage.database(), stage.path("away")).unwrap();
+    assert_eq!(first.code(), 75);
+    assert!(first.said().contains("leadership was lost"), "{}", first.said());
+}
+
+#[test]
+fn a_deleted_election_ends_the_program_and_the_command() {
+    let stage = Stage::new();
+    let mut first = stage.witness("alpha", &["--ttl", TTL]);
+    let beat = stage.beat_of("alpha", 0);
+    let asked = stage.tenure().args(["delete", "nightly", "--force"]).output().unwrap();
+    assert!(asked.status.success(), "{asked:?}");
+    assert_eq!(first.code(), 1);
+    assert!(!lives(beat.pid));
+    assert!(first.said().contains("tenure delete"), "{}", first.said());
+}

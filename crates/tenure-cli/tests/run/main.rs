@@ -1,0 +1,11 @@
+//! `tenure run` from outside: the built binary, real processes, a SQLite file.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+
+mod crashes;
+mod ends;
+mod faults;
+mod losses;
+mod ordinary;
+mod stage;
+mod stops;
+mod witness;

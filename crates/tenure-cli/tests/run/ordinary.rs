@@ -1,0 +1,142 @@
+//! The usual life: wait, run, end.
+
+use rustix::process::Signal;
+
+use super::stage::{NEVER, Stage, lives, now, sh, until, written};
+use super::witness;
+
+#[test]
+fn the_program_runs_with_its_term_and_no_secret_of_ours() {
+    let stage = Stage::new();
+    let script = "env | grep -E '^(TENURE_|NOTIFY_|WATCHDOG_|HELLO)' | sort";
+    let mut run = stage.run_with("alpha", &["--ttl", NEVER], &sh(script), |command| {
+        command.env("TENURE_STORE_PASSWORD", "secret").env("NOTIFY_SOCKET", "/nowhere").env("HELLO", "world");
+    });
+    assert_eq!(run.code(), 0);
+    let expected =
+        "HELLO=world\nTENURE_ELECTION=nightly\nTENURE_NAMESPACE=default\nTENURE_NODE=alpha\nTENURE_TERM=1\n";
+    assert_eq!(stage.printed("alpha"), expected);
+}
+
+#[test]
+fn the_program_inherits_no_descriptor_of_ours() {
+    let stage = Stage::new();
+    let own = std::process::Command::new("sh").args(["-c", "ls /proc/self/fd"]).output().unwrap();
+    let mut run = stage.run("alpha", &[], &sh("ls /proc/self/fd"));
+    assert_eq!(run.code(), 0);
+    assert_eq!(stage.printed("alpha"), String::from_utf8(own.stdout).unwrap());
+}
+
+#[test]
+fn stdin_and_stdout_are_the_programs_own() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("input"), "from outside\n").unwrap();
+    let input = std::fs::File::open(stage.path("input")).unwrap();
+    let mut run = stage.run_with("alpha", &[], &["cat"], |command| {
+        command.stdin(input);
+    });
+    assert_eq!(run.code(), 0);
+    assert_eq!(stage.printed("alpha"), "from outside\n");
+}
+
+#[test]
+fn a_program_that_floods_its_output_is_not_slowed_by_us() {
+    let stage = Stage::new();
+    let mut run = stage.run("alpha", &["--ttl", "2s"], &sh("head -c 50000000 /dev/zero"));
+    assert_eq!(run.code(), 0);
+    assert_eq!(stage.printed("alpha").len(), 50_000_000);
+}
+
+#[test]
+fn the_second_waits_and_takes_over_when_the_first_is_told_to_end() {
+    let stage = Stage::new();
+    let mut first = stage.witness("alpha", &["--ttl", NEVER]);
+    let beat = stage.beat_of("alpha", 0);
+    let second = stage.witness("beta", &["--ttl", NEVER]);
+    second.until_said("waiting: `alpha` leads `nightly` under term 1");
+    first.signal(Signal::TERM);
+    assert_eq!(first.code(), 128 + 15, "the program's own code");
+    assert!(!lives(beat.pid));
+    stage.beat_of("beta", 0);
+    assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
+}
+
+#[test]
+fn a_resignation_from_outside_moves_leadership_and_the_first_stands_again() {
+    let stage = Stage::new();
+    let first = stage.witness("alpha", &["--ttl", NEVER]);
+    stage.beat_of("alpha", 0);
+    let _second = stage.witness("beta", &["--ttl", NEVER]);
+    let asked = stage.tenure().args(["resign", "nightly"]).output().unwrap();
+    assert!(asked.status.success(), "{asked:?}");
+    let beat = stage.beat_of("beta", 0);
+    first.until_said("waiting: `beta` leads `nightly` under term 2");
+    let asked = stage.tenure().args(["transfer", "nightly", "--to", "alpha"]).output().unwrap();
+    assert!(asked.status.success(), "{asked:?}");
+    stage.beat_of("alpha", beat.at);
+    assert_eq!(witness::no_overlap(&stage.log()), [1, 2, 3]);
+}
+
+#[test]
+fn user_signals_reach_the_program() {
+    let stage = Stage::new();
+    let script = format!(
+        "for s in HUP USR1 USR2 WINCH; do trap \"echo $s >> {0}\" $s; done; echo ready > {1}; while :; do sleep 0.05; done",
+        stage.path("signals").display(),
+        stage.path("ready").display()
+    );
+    let run = stage.run("alpha", &["--ttl", NEVER], &sh(&script));
+    written(&stage.path("ready"));
+    for (signal, name) in
+        [(Signal::HUP, "HUP"), (Signal::USR1, "USR1"), (Signal::USR2, "USR2"), (Signal::WINCH, "WINCH")]
+    {
+        run.signal(signal);
+        until(name, || written(&stage.path("signals")).lines().any(|line| line == name).then_some(()));
+    }
+}
+
+#[test]
+fn whoever_waits_ends_at_once_when_told_to() {
+    let stage = Stage::new();
+    let _first = stage.witness("alpha", &["--ttl", NEVER]);
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let mut second = stage.witness("beta", &["--ttl", NEVER]);
+        second.signal(signal);
+        assert_eq!(second.code(), code);
+    }
+    let nodes = stage.tenure().args(["nodes", "--json"]).output().unwrap();
+    let nodes = String::from_utf8(nodes.stdout).unwrap();
+    assert!(nodes.lines().any(|line| line.contains("\"beta\"") && line.contains("\"left\"")), "{nodes}");
+}
+
+#[test]
+fn two_processes_with_one_node_id_are_refused_with_what_to_do() {
+    let stage = Stage::new();
+    let _first = stage.witness("alpha", &["--ttl", "2s"]);
+    let said = stage.path("second.said");
+    let file = std::fs::File::create(&said).unwrap();
+    let mut second = stage.run_with("alpha", &["--ttl", "2s"], &["true"], |command| {
+        command.stderr(file);
+    });
+    assert_eq!(second.code(), 1);
+    let said = std::fs::read_to_string(said).unwrap();
+    assert!(
+        said.contains("another live process uses the node id `alpha`") && said.contains("--node"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_restarted_node_need_not_wait_for_its_former_self() {
+    let stage = Stage::new();
+    let before = {
+        let first = stage.witness("alpha", &["--ttl", NEVER]);
+        let beat = stage.beat_of("alpha", 0);
+        drop(first); // kill -9
+        beat
+    };
+    let _second = stage.witness("alpha", &["--ttl", NEVER]);
+    let after = stage.beat_of("alpha", before.at.max(now() - 1));
+    assert!(after.term > before.term);
+    witness::no_overlap(&stage.log());
+}
