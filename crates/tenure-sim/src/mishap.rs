@@ -29,6 +29,7 @@ impl World {
             Kind::WallStep => {
                 let step = i64::try_from(lasts).unwrap_or(i64::MAX);
                 self.nodes[node].wall += if self.dice.below(2) == 0 { step } else { -step };
+                self.nodes[node].stepped = true;
                 return;
             }
             Kind::StoreStep => {
@@ -51,6 +52,8 @@ impl World {
             Kind::Nap => return self.nodes[node].ails.nap = lasts,
             Kind::Rue => return self.nodes[node].ails.rues = true,
             Kind::Pause => self.nodes[node].paused = true,
+            // Nor is a pause that undoes a step which nobody has looked at yet.
+            Kind::Freeze if self.nodes[node].stepped => return,
             Kind::Freeze => {
                 self.nodes[node].paused = true;
                 let real = self.real;

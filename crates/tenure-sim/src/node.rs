@@ -44,6 +44,8 @@ pub struct SimNode {
     pub resumed: Real,
     /// Since when its machine has been paused together with its boot clock.
     pub frozen: Option<Real>,
+    /// Its wall clock was stepped, and its machine has not looked at it since.
+    pub stepped: bool,
     /// What arrived meanwhile.
     pub held: Vec<What>,
     /// Faults that are on.
@@ -108,6 +110,7 @@ impl SimNode {
             paused: false,
             resumed: 0,
             frozen: None,
+            stepped: false,
             held: Vec::new(),
             ails: Ails::default(),
             work: vec![Work::None; elections],

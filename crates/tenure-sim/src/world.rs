@@ -327,6 +327,7 @@ impl World {
         let (now, wall) = (self.nodes[node].now(self.real), self.nodes[node].wall(self.real));
         let Some(mut machine) = self.nodes[node].machine.take() else { return };
         machine.clock(wall, now);
+        self.nodes[node].stepped = false;
         input(&mut machine, now);
         while let Some(request) = machine.poll_request(true, now) {
             self.send(node, request);

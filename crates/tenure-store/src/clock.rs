@@ -3,10 +3,15 @@
 //! `CLOCK_BOOTTIME` never steps and goes on while the machine is suspended, which
 //! `std::time::Instant` does not.
 
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
+};
 use tenure_core::Instant;
 
 /// Reads the boot clock.
@@ -42,6 +47,82 @@ pub fn identity() -> Option<&'static str> {
             Some(format!("{} {namespace}", boot.trim()))
         })
         .as_deref()
+}
+
+/// A timer on the boot clock that fires once, at an instant: also one that passed in a suspend.
+#[derive(Debug)]
+pub struct Timer {
+    fd: OwnedFd,
+}
+
+impl Timer {
+    /// A timer whose reader blocks.
+    ///
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub fn blocking() -> io::Result<Self> {
+        Ok(Self { fd: timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC)? })
+    }
+
+    /// A timer for those who poll.
+    ///
+    /// # Errors
+    /// If the system has no descriptor left.
+    pub fn nonblocking() -> io::Result<Self> {
+        let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
+        Ok(Self { fd: timerfd_create(TimerfdClockId::Boottime, flags)? })
+    }
+
+    /// Fires at `at`, at once if that has passed, never if `None`.
+    ///
+    /// # Errors
+    /// Only if the system is broken.
+    pub fn set(&self, at: Option<Instant>) -> io::Result<()> {
+        set_timer(&self.fd, at)
+    }
+
+    /// Blocks until it fires; if it is one for those who poll, only makes it quiet again.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if it has not fired.
+    pub fn wait(&self) -> io::Result<()> {
+        loop {
+            match rustix::io::read(&self.fd, &mut [0; 8]) {
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+impl From<Timer> for OwnedFd {
+    fn from(timer: Timer) -> Self {
+        timer.fd
+    }
+}
+
+/// [`Timer::set`] for who has only the descriptor.
+///
+/// # Errors
+/// If it is none of a timer.
+pub fn set_timer(timer: impl AsFd, at: Option<Instant>) -> io::Result<()> {
+    const BILLION: u64 = 1_000_000_000;
+    let timespec = |nanos: u64| Timespec {
+        tv_sec: i64::try_from(nanos / BILLION).unwrap_or(i64::MAX),
+        tv_nsec: (nanos % BILLION) as _,
+    };
+    // All zero would disarm it, and the clock's origin means "at once".
+    let it_value = timespec(at.map_or(0, |at| at.as_nanos().max(1)));
+    let value = Itimerspec { it_interval: timespec(0), it_value };
+    timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &value)?;
+    Ok(())
 }
 
 #[cfg(test)]

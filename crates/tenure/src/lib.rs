@@ -84,7 +84,6 @@ mod node;
 mod office;
 mod page;
 mod reason;
-mod sys;
 mod timer;
 mod watchdog;
 

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use tenure_core::{Instant, Reason};
 use tenure_store::clock;
+use tenure_sys::WipedOnFork;
 
 use crate::reason;
-use crate::sys::WipedOnFork;
 
 /// The published deadline of one node's session.
 pub(crate) struct Page {

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{Instant, Reason};
-use tenure_store::clock;
+use tenure_store::clock::{self, Timer};
 
 use crate::link::Status;
 use crate::office::Roster;
 use crate::page::{Page, Sight};
-use crate::timer::Timer;
 
 /// The driver's end of it. Dropping it ends the watch.
 pub(crate) struct Watchdog {

@@ -11,7 +11,7 @@
 //! death signal (which follows the thread that forked) means the guardian itself.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -23,15 +23,12 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open, set_child_subreaper,
     wait,
 };
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create, timerfd_settime,
-};
 use tenure::{Instant, SessionId};
-use tenure_store::clock;
+use tenure_store::clock::{self, Timer};
 
 use super::cgroup::Cgroup;
 use super::orders::{End, Hello, Order, Report, Start, Tenancy};
-use super::{sys, tree};
+use super::tree;
 use crate::{output, store};
 
 /// How often a tree that is being killed is looked at again.
@@ -57,7 +54,7 @@ struct Guardian {
     orders: BufReader<UnixStream>,
     reports: UnixStream,
     supervisor: OwnedFd,
-    timer: OwnedFd,
+    timer: Timer,
     children: UnixStream,
     held: Tenancy,
     ward: Option<Ward>,
@@ -83,7 +80,7 @@ struct Ward {
 impl Guardian {
     /// `None` if the supervisor is gone before anything was to be guarded.
     fn begin(control: i32) -> io::Result<Option<Self>> {
-        let reports = UnixStream::from(sys::adopt(control)?);
+        let reports = UnixStream::from(tenure_sys::adopt(control)?);
         set_child_subreaper(Some(getpid()))?;
         // A handler, not "ignore": that would be inherited by the program. A service manager that ends
         // everybody at once must not end the one who knows how to do it in order.
@@ -102,7 +99,7 @@ impl Guardian {
         if getppid() != Some(parent) {
             return Ok(None);
         }
-        let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let timer = Timer::nonblocking()?;
         let held = Tenancy::default();
         Ok(Some(Self {
             hello,
@@ -153,7 +150,7 @@ impl Guardian {
             }
             if timer {
                 // Only to be quiet again: what is due is found by the clock.
-                let _ = rustix::io::read(&self.timer, &mut [0; 8]);
+                let _ = self.timer.wait();
             }
             if children {
                 let _ = (&self.children).read(&mut [0; 64]);
@@ -223,7 +220,7 @@ impl Guardian {
         }
         command.envs(start.environment);
         let group = Cgroup::create();
-        sys::bind_to_us(&mut command, group.as_ref().and_then(Cgroup::door));
+        tenure_sys::bind_to_us(&mut command, group.as_ref().and_then(Cgroup::door));
         match command.spawn() {
             Ok(child) => {
                 let pid = child.id();
@@ -344,20 +341,8 @@ impl Guardian {
             Some(at) => at,
             None => until,
         });
-        let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let it_value = wake.map_or(zero, |at| timespec(at.as_nanos().max(1)));
-        timerfd_settime(
-            self.timer.as_fd(),
-            TimerfdTimerFlags::ABSTIME,
-            &Itimerspec { it_interval: zero, it_value },
-        )?;
-        Ok(())
+        self.timer.set(wake)
     }
-}
-
-fn timespec(nanos: u64) -> Timespec {
-    const BILLION: u64 = 1_000_000_000;
-    Timespec { tv_sec: i64::try_from(nanos / BILLION).unwrap_or(i64::MAX), tv_nsec: (nanos % BILLION) as _ }
 }
 
 fn next(orders: &mut BufReader<UnixStream>) -> io::Result<Option<Order>> {

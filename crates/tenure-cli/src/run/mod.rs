@@ -12,7 +12,6 @@
 //! | `tree`, `cgroup` | everything that descends from the program, found and ended |
 //! | `program`, `restart`, `signals` | what to run, whether again, and what users ask meanwhile |
 //! | `voice`, `service` | what is said to people and to the service manager |
-//! | `sys` | system calls that need `unsafe` |
 
 mod cgroup;
 mod guard;
@@ -23,7 +22,6 @@ mod restart;
 mod service;
 mod signals;
 mod supervisor;
-mod sys;
 mod tree;
 mod voice;
 

@@ -15,7 +15,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tenure_core::{Answer, Instant, Machine, Opening, Reason, Settings};
-use tenure_store::{Hint, Hints, NodeInfo, Pending, Store, clock};
+use tenure_store::clock::{self, Timer};
+use tenure_store::{Hint, Hints, NodeInfo, Pending, Store};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::{Ending, StartError};
@@ -24,7 +25,7 @@ use crate::held::Held;
 use crate::link::{Command, Status};
 use crate::office::Roster;
 use crate::page::Page;
-use crate::timer::{AsyncTimer, Timer};
+use crate::timer::AsyncTimer;
 use crate::watchdog::Watchdog;
 use requests::{Requests, Response};
 use slots::Slots;

@@ -1,6 +1,5 @@
-//! The two things that need `unsafe`: taking over a descriptor that was passed by number, and what a
-//! child does between fork and exec.
-#![allow(unsafe_code, reason = "the one reviewed module of this crate for system calls")]
+//! Child processes: taking over a descriptor that was passed by number, and what a child does between
+//! fork and exec.
 
 use std::fs::File;
 use std::io;
@@ -12,6 +11,9 @@ use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
 /// Takes over a descriptor that our parent has left open for us, and keeps it from our own children.
+///
+/// # Errors
+/// If no such descriptor is open.
 pub fn adopt(number: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: only looked at, not owned: an invalid number is an error of the call.
     let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };

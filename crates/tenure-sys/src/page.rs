@@ -1,25 +1,20 @@
-//! All the `unsafe` of the workspace: the one page of memory that every guard reads, and the
-//! registration of a timer.
+//! The one page of memory that every guard reads.
 //!
 //! The page is wiped in a forked child, so a child that inherits a leadership reads no deadline,
 //! and its check fails: the parent leads, not both.
-#![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicU64;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 
 /// The smallest page of any Linux; the kernel rounds it up to its own.
 const LENGTH: usize = 4096;
 
 /// The words that guards read. All zero in a forked child.
 #[repr(C)]
-pub(crate) struct Words {
+pub struct Words {
     /// Until when the session is held, in nanoseconds of the boot clock; 0: there is none.
     pub deadline: AtomicU64,
     /// Why the session is over, as a code; 0: not said.
@@ -29,7 +24,7 @@ pub(crate) struct Words {
 }
 
 /// A page of [`Words`] that a forked child finds empty.
-pub(crate) struct WipedOnFork {
+pub struct WipedOnFork {
     words: NonNull<Words>,
     wiped: bool,
 }
@@ -42,7 +37,10 @@ unsafe impl Sync for WipedOnFork {}
 
 impl WipedOnFork {
     /// A fresh page, all zero.
-    pub(crate) fn new() -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the kernel has no memory for it.
+    pub fn new() -> io::Result<Self> {
         let (prot, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new anonymous mapping at an address that the kernel chooses overlaps nothing.
         let page = unsafe { mmap_anonymous(ptr::null_mut(), LENGTH, prot, flags) }?;
@@ -55,11 +53,14 @@ impl WipedOnFork {
 
     /// Whether the kernel will wipe the page. If not (Linux before 4.14), process ids have to be
     /// compared.
-    pub(crate) const fn wiped(&self) -> bool {
+    #[must_use]
+    pub const fn wiped(&self) -> bool {
         self.wiped
     }
 
-    pub(crate) fn words(&self) -> &Words {
+    /// What is on it.
+    #[must_use]
+    pub fn words(&self) -> &Words {
         // SAFETY: the pointer is page-aligned, the mapping is longer than `Words` and lives as
         // long as `self`, and zeroed memory is a valid value of three atomics.
         unsafe { self.words.as_ref() }
@@ -72,12 +73,4 @@ impl Drop for WipedOnFork {
         // reference into it is left. A failure would leak one page and nothing else.
         let _ = unsafe { munmap(self.words.as_ptr().cast(), LENGTH) };
     }
-}
-
-/// Has the current runtime tell when `fd` becomes readable.
-pub(crate) fn readable(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is open and stays the same descriptor until it is dropped, and the
-    // `AsyncFd` owns it.
-    let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
-    Ok(registered?)
 }
