@@ -18,15 +18,20 @@ Usage: cargo xtask bench [--quick] [NAME…]
 Example: cargo xtask bench --quick handover failover
 ";
 
+/// Where benches are.
+const PACKAGES: [&str; 2] = ["tenure-testkit", "tenure-cli"];
+
 /// Runs the benches that were asked for, then shows what they concluded.
 pub fn run(args: &[String]) -> ExitCode {
     if args.iter().any(|arg| arg == "--help" || arg == "-h") {
         print!("{HELP}");
         return ExitCode::SUCCESS;
     }
-    let benches = benches(&crate::repository().join("crates/tenure-testkit/benches"));
+    let crates = crate::repository().join("crates");
+    let benches: Vec<String> =
+        PACKAGES.iter().flat_map(|package| benches(&crates.join(package).join("benches"))).collect();
     if benches.is_empty() {
-        eprintln!("xtask: there is nothing to measure: crates/tenure-testkit/benches holds no bench");
+        eprintln!("xtask: there is nothing to measure: no bench in {}", PACKAGES.join(", "));
         return ExitCode::FAILURE;
     }
     let benches = match chosen(benches, args) {
@@ -65,7 +70,10 @@ fn chosen(benches: Vec<String>, args: &[String]) -> Result<Vec<String>, String> 
 fn measurement(benches: &[String], args: &[String], summary: &Path) -> Cargo {
     let named: Vec<String> = benches.iter().flat_map(|name| ["--bench".to_owned(), name.clone()]).collect();
     let summary = ["--", "--summary", &summary.to_string_lossy()].map(str::to_owned);
-    Cargo::new("bench --package tenure-testkit --no-fail-fast").with(&named).with(&summary).with(args)
+    Cargo::new("bench --package tenure-testkit --package tenure-cli --no-fail-fast")
+        .with(&named)
+        .with(&summary)
+        .with(args)
 }
 
 /// What cargo takes for a bench: `NAME.rs`, or `NAME/main.rs`.
@@ -112,7 +120,7 @@ mod tests {
         let call = measurement(&benches, &args, Path::new("/tmp/s.tsv"));
         assert_eq!(
             call.to_string(),
-            "cargo bench --package tenure-testkit --no-fail-fast --bench check --bench failover \
+            "cargo bench --package tenure-testkit --package tenure-cli --no-fail-fast --bench check --bench failover \
              -- --summary /tmp/s.tsv --quick"
         );
     }
