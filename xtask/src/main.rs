@@ -10,6 +10,7 @@ mod sim;
 mod suggest;
 mod test;
 mod tidy;
+mod torture;
 
 use std::env;
 use std::io::{self, Write};
@@ -25,6 +26,7 @@ Chores:
   test    every check and every test; installs what is missing, and says so
   sim     simulates the core under faults; all arguments go to tenure-sim
   bench   measures; all arguments go to the benches
+  torture kills, stops and signals real processes at random, and judges what they did
   tidy    the repository's own rules: a pure core, short files, living links
   setup   only installs what `test` needs
   help    this text
@@ -36,10 +38,11 @@ Examples:
   cargo xtask sim --seeds 10000         many seeds
   cargo xtask sim --seed 42             one seed again, the same to the last bit
   cargo xtask bench                     all benches
+  cargo xtask torture --quick           two minutes of mischief
 ";
 
 /// The names in `HELP`, for the suggestion after a slip of the finger.
-const CHORES: [&str; 6] = ["test", "sim", "bench", "tidy", "setup", "help"];
+const CHORES: [&str; 7] = ["test", "sim", "bench", "torture", "tidy", "setup", "help"];
 
 /// The exit code for words that were not understood, here as in the `tenure` command.
 const USAGE: u8 = 2;
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(&rest),
         Some("sim") => sim::run(&rest),
         Some("bench") => bench::run(&rest),
+        Some("torture") => torture::run(&rest),
         Some("tidy") => without_arguments("tidy", &rest, tidy::run),
         Some("setup") => without_arguments("setup", &rest, setup::run),
         Some("help" | "--help" | "-h") => {

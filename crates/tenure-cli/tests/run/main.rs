@@ -6,6 +6,7 @@ mod ends;
 mod faults;
 mod losses;
 mod ordinary;
+mod service;
 mod stage;
 mod stops;
 mod witness;
