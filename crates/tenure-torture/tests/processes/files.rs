@@ -14,8 +14,12 @@ use crate::judge::ledger;
 
 const TTL: Duration = Duration::from_secs(3);
 
+/// Three candidates whose leader has written something: there is evidence in the first file.
 fn crew_of_three() -> (Crew, Event) {
-    crew_led_with(&[])
+    let (crew, leader) = crew_led_with(&[]);
+    let file = crew.place("store").join("tenure.db");
+    crew.until("the leader writes", |_| (!ledger(&file).is_empty()).then_some(()));
+    (crew, leader)
 }
 
 fn crew_led_with(flags: &[&str]) -> (Crew, Event) {
