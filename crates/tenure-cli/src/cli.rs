@@ -95,6 +95,18 @@ pub struct RunSettings {
     #[arg(long, env = "TENURE_EXIT_ON_LOSS", value_name = "BOOL", default_value = "false",
           default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
     pub exit_on_loss: bool,
+    /// Whether to give the program a control group of its own, where that is possible
+    #[arg(long, env = "TENURE_CGROUP", value_name = "WHEN", default_value = "auto")]
+    pub cgroup: Grouping,
+}
+
+/// Whether the program gets a control group of its own.
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// Where version 2 is mounted and ours to change
+    Auto,
+    /// Not at all: its tree is found by walking through it
+    Never,
 }
 
 /// When `run` stands again after its program has ended.

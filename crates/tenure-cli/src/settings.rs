@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
@@ -55,7 +56,18 @@ const NOT_IN_A_FILE: [&str; 4] = ["config", "json", "verbose", "help"];
 /// Understands a command line.
 pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Refused> {
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
-    let matches = Cli::command().try_get_matches_from(&arguments)?;
+    let strict = Cli::command().try_get_matches_from(&arguments);
+    let matches = match strict {
+        // The file may have what is missing; if not, the second parse says so.
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+            let lenient = Cli::command().ignore_errors(true).try_get_matches_from(&arguments)?;
+            if lenient.get_one::<std::path::PathBuf>("config").is_none() {
+                return Err(error.into());
+            }
+            lenient
+        }
+        parsed => parsed?,
+    };
     let Some(file) = matches.get_one::<std::path::PathBuf>("config").cloned() else {
         let cli = Cli::from_arg_matches(&matches)?;
         return Ok(Loaded { cli, matches, from_file: BTreeMap::new(), file: None });
@@ -79,6 +91,9 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Ref
     arguments.splice(at..at, flags);
     let parsed = Cli::command().try_get_matches_from(&arguments);
     let matches = parsed.map_err(|error| {
+        if error.kind() == ErrorKind::MissingRequiredArgument {
+            return error.into();
+        }
         let problem = error.to_string();
         let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         Refused::File(Failure::Usage(format!("{shown}: {problem}")))
@@ -91,10 +106,18 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Ref
 fn first_free_word(arguments: &[OsString], end: usize) -> usize {
     let mut command = Cli::command();
     let mut at = end;
-    for (index, word) in arguments.iter().enumerate().take(end).skip(1) {
-        let Some(next) = word.to_str().and_then(|word| command.find_subcommand(word)).cloned() else {
+    let mut words = arguments.iter().enumerate().take(end).skip(1);
+    while let Some((index, word)) = words.next() {
+        let Some(word) = word.to_str() else { continue };
+        if let Some(flag) = word.strip_prefix("--") {
+            // Its value may read like a subcommand.
+            let mut known = command.get_arguments();
+            if known.any(|known| known.get_long() == Some(flag) && known.get_action().takes_values()) {
+                words.next();
+            }
             continue;
-        };
+        }
+        let Some(next) = command.find_subcommand(word).cloned() else { continue };
         command = next;
         at = index + 1;
         if !command.has_subcommands() {
@@ -248,9 +271,18 @@ mod tests {
     fn an_unknown_key_suggests_the_nearest() {
         let message = understand("tttl = \"10s\"").unwrap_err();
         assert_eq!(message, "unknown key `tttl`; did you mean `ttl`?");
-        assert!(understand("zzzzz = 1").unwrap_err().contains("known are address, election"));
+        assert!(understand("zzzzz = 1").unwrap_err().contains("known are address, cgroup"));
         assert!(understand("ttl = [1]").unwrap_err().contains("must be text"));
         assert!(understand("ttl = ").unwrap_err().starts_with("line 1: "));
+    }
+
+    #[test]
+    fn a_value_that_reads_like_a_subcommand_is_none() {
+        let words = |line: &str| line.split(' ').map(OsString::from).collect::<Vec<_>>();
+        let at = |line: &str| first_free_word(&words(line), words(line).len());
+        assert_eq!(at("tenure --namespace run run --ttl 1s"), 4);
+        assert_eq!(at("tenure --namespace=run run"), 3);
+        assert_eq!(at("tenure config show"), 3);
     }
 
     #[test]

@@ -219,7 +219,7 @@ impl Guardian {
             }
         }
         command.envs(start.environment);
-        let group = Cgroup::create();
+        let group = if self.hello.cgroup { Cgroup::create() } else { None };
         tenure_sys::bind_to_us(&mut command, group.as_ref().and_then(Cgroup::door));
         match command.spawn() {
             Ok(child) => {

@@ -39,6 +39,8 @@ pub struct Hello {
     pub margin: Duration,
     /// How long what the program leaves behind may take to stop.
     pub grace: Duration,
+    /// Whether the program gets a control group of its own, if possible.
+    pub cgroup: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

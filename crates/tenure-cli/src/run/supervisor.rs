@@ -19,7 +19,7 @@ use super::restart::Backoff;
 use super::service::Service;
 use super::signals::{Signals, Wish};
 use super::voice::Voice;
-use crate::cli::{Global, NodeSettings, Run};
+use crate::cli::{Global, Grouping, NodeSettings, Run};
 use crate::failure::{Exit, Failure, chain};
 use crate::{output, store};
 
@@ -49,6 +49,7 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
         patience: margins.patience,
         margin: margins.margin,
         grace: asked.run.grace,
+        cgroup: asked.run.cgroup == Grouping::Auto,
     };
     let started = {
         let mut starting = pin!(start(global, asked, &id, margins, &voice));

@@ -140,3 +140,34 @@ fn a_restarted_node_need_not_wait_for_its_former_self() {
     assert!(after.term > before.term);
     witness::no_overlap(&stage.log());
 }
+
+#[test]
+fn the_election_may_stand_in_the_file() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("tenure.toml"), "election = \"hourly\"\nnode = \"alpha\"\n").unwrap();
+    let run = |flags: &[&str]| {
+        let mut command = stage.tenure();
+        command.arg("run").args(flags).arg("--config").arg(stage.path("tenure.toml"));
+        command.args(["--", "sh", "-c", "echo $TENURE_ELECTION $TENURE_NODE"]).output().unwrap()
+    };
+    assert_eq!(String::from_utf8(run(&[]).stdout).unwrap(), "hourly alpha\n");
+    assert_eq!(String::from_utf8(run(&["--election", "nightly"]).stdout).unwrap(), "nightly alpha\n");
+    std::fs::write(stage.path("tenure.toml"), "ttl = \"10s\"\n").unwrap();
+    let missing = run(&[]);
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("--election"), "{missing:?}");
+}
+
+#[test]
+fn a_closed_stdin_is_no_trouble() {
+    let stage = Stage::new();
+    let script = format!(
+        "exec {} run --election nightly -- sh -c 'read line; echo $?' <&-",
+        env!("CARGO_BIN_EXE_tenure")
+    );
+    let store = format!("sqlite:{}", stage.database().display());
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).env("TENURE_STORE", store).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "1\n", "end of input at once");
+}

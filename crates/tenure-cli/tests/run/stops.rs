@@ -43,6 +43,16 @@ fn whoever_asks_twice_does_not_wait_for_the_grace() {
 
 #[test]
 fn nothing_of_the_tree_is_left_wherever_it_went() {
+    nothing_is_left("auto");
+}
+
+/// Where a control group can be made, the kernel would do it all: so once without.
+#[test]
+fn nothing_of_the_tree_is_left_without_a_control_group() {
+    nothing_is_left("never");
+}
+
+fn nothing_is_left(cgroup: &str) {
     let stage = Stage::new();
     let file = stage.path("pids").display().to_string();
     // A child, a child in a session of its own, and a daemon whose parent is gone.
@@ -53,7 +63,7 @@ fn nothing_of_the_tree_is_left_wherever_it_went() {
          (setsid sh -c 'trap \"\" TERM; echo $$ >> {file}; while :; do sleep 0.1; done' &)
          wait"
     );
-    let mut run = stage.run("alpha", &["--ttl", NEVER, "--grace", "200ms"], &sh(&script));
+    let mut run = stage.run("alpha", &["--ttl", NEVER, "--grace", "200ms", "--cgroup", cgroup], &sh(&script));
     let all = pids(&stage, "pids", 4);
     assert!(all.iter().all(|pid| lives(*pid)));
     run.signal(Signal::TERM);

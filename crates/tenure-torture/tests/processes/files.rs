@@ -14,12 +14,8 @@ use crate::judge::ledger;
 
 const TTL: Duration = Duration::from_secs(3);
 
-/// Three candidates whose leader has written something: there is evidence in the first file.
 fn crew_of_three() -> (Crew, Event) {
-    let (crew, leader) = crew_led_with(&[]);
-    let file = crew.place("store").join("tenure.db");
-    crew.until("the leader writes", |_| (!ledger(&file).is_empty()).then_some(()));
-    (crew, leader)
+    crew_led_with(&[])
 }
 
 fn crew_led_with(flags: &[&str]) -> (Crew, Event) {
@@ -33,8 +29,11 @@ fn crew_led_with(flags: &[&str]) -> (Crew, Event) {
     (crew, leader)
 }
 
-/// Puts another directory in the place of the store's, which takes the other's name.
+/// Puts another directory in the place of the store's, which takes the other's name. Not before
+/// there is evidence in the first.
 fn exchange(crew: &Crew, other: &str) {
+    let file = crew.place("store").join("tenure.db");
+    crew.until("the leader writes", |_| (!ledger(&file).is_empty()).then_some(()));
     renameat_with(CWD, crew.place("store"), CWD, crew.place(other), RenameFlags::EXCHANGE).unwrap();
 }
 
