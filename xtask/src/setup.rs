@@ -16,10 +16,11 @@ struct Need {
     why: &'static str,
 }
 
-const NEEDS: [Need; 3] = [
+const NEEDS: [Need; 4] = [
     // Without libc6-dev, gcc compiles but cannot link; apt only recommends it.
     Need { program: "cc", packages: &["gcc", "libc6-dev"], why: "compiles the bundled SQLite" },
     Need { program: "sqlite3", packages: &["sqlite3"], why: "reads the store's file from outside, in tests" },
+    Need { program: "initdb", packages: &["postgresql-15"], why: "a server of our own, in tests" },
     Need {
         program: "faketime",
         packages: &["faketime"],

@@ -18,7 +18,7 @@ Example: cargo xtask test --quick -- --no-fail-fast
 ";
 
 /// The features of `tenure` that bring a store. Each must build without the others.
-const STORES: [&str; 2] = ["sqlite", "memory"];
+const STORES: [&str; 3] = ["sqlite", "postgres", "memory"];
 
 /// Enough for about a minute of simulation on an ordinary machine.
 const SEEDS: &str = "30000";

@@ -16,6 +16,7 @@ struct Known {
 
 const KNOWN: &[Known] = &[
     Known { scheme: "sqlite", feature: "sqlite", built: cfg!(feature = "sqlite") },
+    Known { scheme: "postgres", feature: "postgres", built: cfg!(feature = "postgres") },
     Known { scheme: "memory", feature: "memory", built: cfg!(feature = "memory") },
 ];
 
@@ -41,6 +42,8 @@ pub async fn connect(url: impl AsRef<str>) -> Result<Arc<dyn Store>, ConnectErro
     match url.scheme.as_str() {
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(Arc::new(tenure_sqlite::SqliteStore::connect(&url).await?)),
+        #[cfg(feature = "postgres")]
+        "postgres" => Ok(Arc::new(tenure_postgres::PostgresStore::connect(&url).await?)),
         #[cfg(feature = "memory")]
         "memory" => Ok(Arc::new(tenure_memory::MemoryStore::connect(&url)?)),
         _ => Err(unknown(url.scheme)),

@@ -107,5 +107,7 @@ pub use tenure_store::{
 
 #[cfg(feature = "memory")]
 pub use tenure_memory as memory;
+#[cfg(feature = "postgres")]
+pub use tenure_postgres as postgres;
 #[cfg(feature = "sqlite")]
 pub use tenure_sqlite as sqlite;

@@ -74,7 +74,7 @@ fn nohup_keeps_a_waiting_command_from_the_hang_up() {
     let mut command = std::process::Command::new("nohup");
     command.arg(env!("CARGO_BIN_EXE_tenure"));
     command.args(["run", "--election", "nightly", "--node", "beta", "--ttl", NEVER, "--store"]);
-    command.arg(format!("sqlite:{}", stage.database().display())).args(["--", "true"]);
+    command.arg(stage.place().url()).args(["--", "true"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(std::fs::File::create(&said).unwrap());
     let mut child = command.spawn().unwrap();
     until("it waits", || std::fs::read_to_string(&said).unwrap().contains("waiting:").then_some(()));
@@ -101,7 +101,7 @@ fn nobody_who_listens_is_no_reason_to_stop() {
 fn a_store_that_is_not_there_yet_is_waited_for() {
     let stage = Stage::new();
     // Held by somebody else: it cannot be set up.
-    let held = rusqlite::Connection::open(stage.database()).unwrap();
+    let held = rusqlite::Connection::open(stage.path("tenure.db")).unwrap();
     held.execute_batch("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE; CREATE TABLE mine (x);").unwrap();
     let mut run = stage.run("alpha", &["--ttl", NEVER], &sh("exit 0"));
     run.until_said("waiting for the store");

@@ -37,12 +37,11 @@ fn a_stopped_guardian_is_replaced_when_the_program_must_end() {
     let first = deaf(&stage, "alpha", &[]);
     let beat = stage.beat_of("alpha", 0);
     signal(first.guardian(), Signal::STOP);
-    let away = stage.path("away");
-    std::fs::rename(stage.database(), &away).unwrap();
+    stage.place().take_away();
     until("the program is gone", || (!lives(beat.pid)).then_some(()));
     first.until_said("the guardian does not answer");
     let back = now();
-    std::fs::rename(&away, stage.database()).unwrap();
+    stage.place().bring_back();
     let again = stage.beat_of("alpha", back);
     assert!(again.term > beat.term);
     witness::no_overlap(&stage.log());
@@ -53,12 +52,11 @@ fn a_store_that_goes_away_while_leading_ends_the_program_and_its_return_starts_i
     let stage = Stage::new();
     let first = deaf(&stage, "alpha", &[]);
     let beat = stage.beat_of("alpha", 0);
-    let away = stage.path("away");
-    std::fs::rename(stage.database(), &away).unwrap();
+    stage.place().take_away();
     until("the program is gone", || (!lives(beat.pid)).then_some(()));
     first.until_said("no renewal succeeded in time");
     let back = now();
-    std::fs::rename(&away, stage.database()).unwrap();
+    stage.place().bring_back();
     stage.beat_of("alpha", back);
     assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
 }
@@ -69,11 +67,10 @@ fn a_store_that_goes_away_while_waiting_is_waited_for() {
     let mut first = stage.witness("alpha", &["--ttl", TTL]);
     stage.beat_of("alpha", 0);
     let _second = stage.witness("beta", &["--ttl", TTL]);
-    let away = stage.path("away");
-    std::fs::rename(stage.database(), &away).unwrap();
+    stage.place().take_away();
     first.signal(Signal::TERM);
     first.end();
-    std::fs::rename(&away, stage.database()).unwrap();
+    stage.place().bring_back();
     stage.beat_of("beta", 0);
     witness::no_overlap(&stage.log());
 }
@@ -83,7 +80,7 @@ fn who_is_to_exit_on_loss_does_so_with_75() {
     let stage = Stage::new();
     let mut first = deaf(&stage, "alpha", &["--exit-on-loss"]);
     stage.beat_of("alpha", 0);
-    std::fs::rename(stage.database(), stage.path("away")).unwrap();
+    stage.place().take_away();
     assert_eq!(first.code(), 75);
     assert!(first.said().contains("leadership was lost"), "{}", first.said());
 }

@@ -6,7 +6,11 @@ mod ends;
 mod faults;
 mod losses;
 mod ordinary;
+mod place;
 mod service;
 mod stage;
 mod stops;
 mod witness;
+
+/// The store of these tests.
+const STORE: place::Kind = place::Kind::Sqlite;

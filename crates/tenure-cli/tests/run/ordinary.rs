@@ -165,9 +165,11 @@ fn a_closed_stdin_is_no_trouble() {
         "exec {} run --election nightly -- sh -c 'read line; echo $?' <&-",
         env!("CARGO_BIN_EXE_tenure")
     );
-    let store = format!("sqlite:{}", stage.database().display());
-    let output =
-        std::process::Command::new("sh").args(["-c", &script]).env("TENURE_STORE", store).output().unwrap();
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .env("TENURE_STORE", stage.place().url())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "1\n", "end of input at once");
 }

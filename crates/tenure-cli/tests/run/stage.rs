@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tenure_store::clock;
 
+use super::place::Place;
 use super::witness::{self, Beat, LOG};
 
 /// Longer than anything here takes, on any machine: reached only when something hangs.
@@ -19,6 +20,7 @@ pub const NEVER: &str = "10m";
 
 pub struct Stage {
     directory: TempDir,
+    place: Place,
 }
 
 /// A `tenure run`. Killed when dropped, with all that it guards.
@@ -67,15 +69,18 @@ pub fn children(pid: u32) -> Vec<u32> {
 
 impl Stage {
     pub fn new() -> Self {
-        Self { directory: TempDir::new().unwrap() }
+        let directory = TempDir::new().unwrap();
+        let place = Place::new(super::STORE, directory.path());
+        Self { directory, place }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    pub fn database(&self) -> PathBuf {
-        self.path("tenure.db")
+    /// The store.
+    pub fn place(&self) -> &Place {
+        &self.place
     }
 
     pub fn log(&self) -> PathBuf {
@@ -88,8 +93,11 @@ impl Stage {
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TENURE_")) {
             command.env_remove(name);
         }
-        let store = format!("sqlite:{}", self.database().display());
-        command.env("TENURE_STORE", store).env(LOG, self.log()).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+            .env("TENURE_STORE", self.place.url())
+            .env(LOG, self.log())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null());
         command
     }
 

@@ -1,0 +1,64 @@
+//! What each failure means for the caller.
+
+use tenure_store::StoreError;
+use tokio_postgres::Error;
+use tokio_postgres::error::{DbError, SqlState};
+
+/// A request failed. What the server refused was rolled back as a whole; what it did not answer may have
+/// been done.
+pub(crate) fn classify(error: Error) -> StoreError {
+    match error.as_db_error() {
+        Some(refused) => refusal(refused),
+        None if error.is_closed() => StoreError::indeterminate("the connection was closed over the request"),
+        None => StoreError::indeterminate(said(&error)),
+    }
+}
+
+/// There is no connection: nothing was asked.
+pub(crate) fn no_connection(error: Error) -> StoreError {
+    match error.as_db_error() {
+        Some(refused) => refusal(refused),
+        None => StoreError::unavailable(said(&error)),
+    }
+}
+
+fn refusal(error: &DbError) -> StoreError {
+    let message = error.message().to_owned();
+    let state = error.code();
+    let advice = match state {
+        s if *s == SqlState::INVALID_PASSWORD || *s == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "check user and password in the store URL, and pg_hba.conf on the server"
+        }
+        s if *s == SqlState::INVALID_CATALOG_NAME => "create it with `createdb`, or correct the store URL",
+        s if *s == SqlState::INSUFFICIENT_PRIVILEGE => {
+            "let a role with more rights connect once, or grant them: docs/stores/postgres.md"
+        }
+        s if *s == SqlState::UNDEFINED_TABLE
+            || *s == SqlState::UNDEFINED_FUNCTION
+            || *s == SqlState::INVALID_SCHEMA_NAME
+            || *s == SqlState::UNDEFINED_COLUMN =>
+        {
+            "Tenure's tables are gone or were changed; stop all nodes, restore them, and start again"
+        }
+        s if *s == SqlState::NUMERIC_VALUE_OUT_OF_RANGE => {
+            "a number in Tenure's tables is beyond what can be counted; somebody made it up: rename the election"
+        }
+        s if *s == SqlState::CHECK_VIOLATION || *s == SqlState::SYNTAX_ERROR => {
+            "Tenure's tables were changed by hand; see docs/stores/postgres.md"
+        }
+        // Locked, dead-locked, cancelled, out of connections, shutting down, read-only, disk full, …
+        _ => return StoreError::unavailable(message),
+    };
+    StoreError::misconfigured(format!("PostgreSQL says: {message}; {advice}"))
+}
+
+/// An error with what caused it: the driver's own message is only the outermost.
+fn said(error: &Error) -> String {
+    let mut message = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        message = format!("{message}: {cause}");
+        source = cause.source();
+    }
+    message
+}

@@ -1,0 +1,78 @@
+//! Examination: what the server really does, not what it was asked to.
+
+use serde::Deserialize;
+use tenure_store::Finding;
+
+/// One JSON object with everything that is looked at.
+pub(crate) const EXAMINATION: &str = "jsonb_build_object(
+    'store', {schema}.identity(),
+    'version', current_setting('server_version'),
+    'recovering', pg_is_in_recovery(),
+    'fsync', current_setting('fsync'),
+    'full_page_writes', current_setting('full_page_writes'),
+    'synchronous_commit', current_setting('synchronous_commit'),
+    'standbys', current_setting('synchronous_standby_names'),
+    'layout', (SELECT version FROM {schema}.meta),
+    'most', current_setting('max_connections')::int,
+    'used', (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'))";
+
+#[derive(Deserialize)]
+pub(crate) struct ExaminationWords {
+    version: String,
+    recovering: bool,
+    fsync: String,
+    full_page_writes: String,
+    synchronous_commit: String,
+    standbys: String,
+    layout: i32,
+    most: i64,
+    used: i64,
+}
+
+impl ExaminationWords {
+    pub(crate) fn findings(self) -> Vec<Finding> {
+        let standbys = if self.standbys.is_empty() { "none".to_owned() } else { self.standbys };
+        vec![
+            finding("server", true, format!("PostgreSQL {}", self.version), ""),
+            finding(
+                "writable",
+                !self.recovering,
+                if self.recovering { "in recovery" } else { "yes" }.to_owned(),
+                "this is a replica; name the primary too: postgres://user@primary,replica/database",
+            ),
+            finding(
+                "fsync",
+                self.fsync == "on",
+                self.fsync,
+                "a granted term may be forgotten when the power fails: turn it on",
+            ),
+            finding(
+                "full page writes",
+                self.full_page_writes == "on",
+                self.full_page_writes,
+                "a crash may tear pages: turn them on, unless the file system cannot tear them",
+            ),
+            // Set for every write of Tenure's own, so what the database was told does not matter.
+            finding(
+                "synchronous commit",
+                true,
+                format!("{}; Tenure's own writes: on", self.synchronous_commit),
+                "",
+            ),
+            finding("synchronous standbys", true, standbys, ""),
+            finding("schema", true, format!("layout {}", self.layout), ""),
+            finding(
+                "connections",
+                self.most - self.used >= 10,
+                format!("{} of {}", self.used, self.most),
+                "every node needs three, and one more while it starts: raise max_connections, or use PgBouncer",
+            ),
+            finding("news", true, "LISTEN and NOTIFY".to_owned(), ""),
+        ]
+    }
+}
+
+/// As it should be; or else what to do.
+fn finding(name: &'static str, fine: bool, value: String, advice: &str) -> Finding {
+    Finding { name, fine, value, advice: (!fine).then(|| advice.to_owned()) }
+}

@@ -1,0 +1,30 @@
+//! Elections in a PostgreSQL database.
+//!
+//! Every verb is one call of one function in the database: one statement, one round trip, one
+//! transaction. Nothing rests on a database session, so it is right behind a pool that hands connections
+//! from one transaction to the next (PgBouncer in transaction mode).
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `schema.sql` | tables and views for people, and the functions: the rules of the contract |
+//! | `address` | the store URL: where the database is, and in which schema |
+//! | `engine` | a thread with a runtime of its own, which the application cannot starve |
+//! | `line` | one connection, opened again when it must be; never used after a cancelled request |
+//! | `setup` | the schema: made once, also when three nodes start at once |
+//! | `words` | what the functions answer, and what it means |
+//! | `news` | LISTEN on a connection of its own: hints, and never truth |
+//! | `examination` | what `tenure check` shows |
+//! | `error` | what each failure means for the caller |
+//! | `store` | the contract, verb by verb |
+
+mod address;
+mod engine;
+mod error;
+mod examination;
+mod line;
+mod news;
+mod setup;
+mod store;
+mod words;
+
+pub use store::PostgresStore;

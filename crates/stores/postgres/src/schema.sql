@@ -1,0 +1,523 @@
+-- Version 1. `{schema}` stands for the quoted name of the schema, `{channel}` for a quoted text.
+--
+-- People read these tables and views with psql; Tenure alone writes them, through the functions below.
+-- Every verb is one call of one function: one statement, one round trip, one transaction, whatever stands
+-- between us and the server. Locks are taken in one order: sessions (by id), then elections.
+
+CREATE TABLE {schema}.meta (
+    only_row   boolean     PRIMARY KEY DEFAULT true CHECK (only_row),
+    version    integer     NOT NULL,                            -- of this layout
+    store      uuid        NOT NULL DEFAULT gen_random_uuid(),  -- names this history
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE TABLE {schema}.sessions (
+    id         text        PRIMARY KEY,          -- hexadecimal
+    namespace  text        NOT NULL,
+    node       text        NOT NULL,
+    hostname   text        NOT NULL,
+    address    text,
+    pid        bigint      NOT NULL,
+    state      text        NOT NULL CHECK (state IN ('live', 'left', 'expired')),
+    sequence   bigint      NOT NULL,             -- counts renewals: what rivals compare
+    ttl_ms     bigint      NOT NULL,
+    attempt    bigint      NOT NULL DEFAULT 0,   -- claims below this number were overtaken
+    notices    bigint      NOT NULL DEFAULT 0,   -- how often others have left word
+    grants     bigint      NOT NULL DEFAULT 0,   -- how many terms it was granted: fewer means a lost write
+    opened_at  timestamptz NOT NULL,
+    renewed_at timestamptz NOT NULL
+) WITH (fillfactor = 50); -- a renewal finds room beside the old row, and touches no index
+CREATE UNIQUE INDEX sessions_live ON {schema}.sessions (namespace, node) WHERE state = 'live';
+CREATE INDEX sessions_node ON {schema}.sessions (namespace, node);
+
+CREATE TABLE {schema}.elections (
+    namespace   text    NOT NULL,
+    election    text    NOT NULL,
+    term        bigint  NOT NULL DEFAULT 0,  -- the highest term granted
+    floor       bigint  NOT NULL DEFAULT 0,  -- the highest term heard of: the next grant is above both
+    session     text    REFERENCES {schema}.sessions (id),  -- who holds the lease; NULL: free
+    attempt     bigint  NOT NULL DEFAULT 0,  -- the holder's latest claim
+    leader      text,                        -- who leads, or led last
+    heir        text,                        -- for whom the free lease is kept
+    ended       bigint  NOT NULL DEFAULT 0,  -- the term under which it was last deleted
+    stood       boolean NOT NULL DEFAULT false,  -- whether somebody has stood since
+    events      bigint  NOT NULL DEFAULT 0,  -- the sequence of its last event
+    asked       bigint  NOT NULL DEFAULT 0,  -- the term that its leader was asked to give up …
+    asked_for   text,                        -- … and for whom; NULL: for the first in line
+    acquired_at timestamptz,
+    PRIMARY KEY (namespace, election)
+);
+CREATE INDEX elections_session ON {schema}.elections (session) WHERE session IS NOT NULL;
+CREATE INDEX elections_heir ON {schema}.elections (namespace, heir) WHERE heir IS NOT NULL;
+
+CREATE TABLE {schema}.candidates (
+    arrival   bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- orders candidates of one priority
+    namespace text    NOT NULL,
+    election  text    NOT NULL,
+    session   text    NOT NULL REFERENCES {schema}.sessions (id) ON DELETE CASCADE,
+    priority  integer NOT NULL,
+    attempt   bigint  NOT NULL,
+    since     timestamptz NOT NULL,
+    UNIQUE (namespace, election, session)
+);
+CREATE INDEX candidates_session ON {schema}.candidates (session);
+
+CREATE TABLE {schema}.events (
+    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    written   xid8        NOT NULL DEFAULT pg_current_xact_id(),  -- by which transaction
+    namespace text        NOT NULL,
+    election  text,                 -- NULL for events of nodes
+    sequence  bigint      NOT NULL, -- 1, 2, 3, … per election; 0 for events of nodes
+    time      timestamptz NOT NULL,
+    kind      text        NOT NULL,
+    node      text,
+    term      bigint      NOT NULL,
+    data      jsonb       NOT NULL
+);
+CREATE UNIQUE INDEX events_of_election ON {schema}.events (namespace, election, sequence) WHERE election IS NOT NULL;
+CREATE INDEX events_of_nodes ON {schema}.events (namespace, id) WHERE election IS NULL;
+
+-- ----- for people -----------------------------------------------------------------------------
+
+CREATE VIEW {schema}.leases AS SELECT
+    e.election,
+    s.node AS leader,
+    greatest(e.term, e.floor) AS term,
+    CASE WHEN s.id IS NOT NULL THEN 'held'
+         WHEN NOT e.stood THEN 'deleted'
+         WHEN e.heir IS NOT NULL THEN 'kept for ' || e.heir
+         ELSE 'free' END AS state,
+    CASE WHEN s.id IS NOT NULL THEN e.acquired_at END AS acquired_at,
+    s.renewed_at,
+    s.renewed_at + s.ttl_ms * interval '1 millisecond' AS expires_at,
+    s.hostname,
+    s.address,
+    e.namespace
+FROM {schema}.elections e LEFT JOIN {schema}.sessions s ON s.id = e.session AND s.state = 'live';
+
+CREATE VIEW {schema}.nodes AS SELECT
+    s.node AS id,
+    s.hostname,
+    s.address,
+    s.state,
+    (SELECT max(e.term) FROM {schema}.elections e WHERE e.session = s.id) AS term,
+    (SELECT count(*) FROM {schema}.elections e WHERE e.session = s.id) AS leads,
+    s.renewed_at AS last_heartbeat,
+    CASE WHEN s.state <> 'live' THEN s.state
+         WHEN clock_timestamp() - s.renewed_at > s.ttl_ms * interval '1 millisecond' THEN 'silent'
+         ELSE 'healthy' END AS health,
+    s.pid,
+    s.opened_at,
+    s.id AS session,
+    s.namespace
+FROM {schema}.sessions s;
+
+-- ----- the promises, also against well-meant edits by hand ------------------------------------
+
+CREATE FUNCTION {schema}.forbid() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'tenure: %', TG_ARGV[0] USING ERRCODE = 'check_violation';
+END $$;
+CREATE TRIGGER elections_stay BEFORE DELETE ON {schema}.elections FOR EACH ROW
+    EXECUTE FUNCTION {schema}.forbid('the row keeps the election''s term from being granted twice; use `tenure delete`');
+CREATE TRIGGER terms_rise BEFORE UPDATE ON {schema}.elections FOR EACH ROW
+    WHEN (NEW.term < OLD.term OR NEW.floor < OLD.floor OR NEW.ended < OLD.ended)
+    EXECUTE FUNCTION {schema}.forbid('terms only rise; to end an election use `tenure delete`');
+CREATE TRIGGER live_sessions_stay BEFORE DELETE ON {schema}.sessions FOR EACH ROW WHEN (OLD.state = 'live')
+    EXECUTE FUNCTION {schema}.forbid('the session is live, and its node may be leading; stop the node instead');
+CREATE TRIGGER sessions_end_once BEFORE UPDATE ON {schema}.sessions FOR EACH ROW
+    WHEN (OLD.state <> 'live' AND NEW.state = 'live')
+    EXECUTE FUNCTION {schema}.forbid('a session that is over never lives again; restart the node');
+
+-- ----- parts of the verbs ---------------------------------------------------------------------
+
+-- Which store this is: the history, the cluster that tells it, and its timeline, which a promotion changes.
+CREATE FUNCTION {schema}.identity() RETURNS text LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT m.store || ' ' || (SELECT system_identifier FROM pg_control_system())
+           || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    FROM meta m
+$$;
+
+-- What is answered is on disk, whatever the database, the role or the pool has been told; and nobody
+-- waits for a lock for ever.
+CREATE FUNCTION {schema}.careful() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+    PERFORM set_config('lock_timeout', '1s', true);
+END $$;
+
+CREATE FUNCTION {schema}.pulse(s {schema}.sessions) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT jsonb_build_object(
+        'session', s.id, 'sequence', s.sequence, 'ttl_ms', s.ttl_ms,
+        'age_us', (extract(epoch FROM clock.now - s.renewed_at) * 1000000)::bigint,
+        'clock_us', (extract(epoch FROM clock.now) * 1000000)::bigint)
+    FROM (SELECT clock_timestamp() AS now) clock
+$$;
+
+CREATE FUNCTION {schema}.record(e {schema}.elections) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'term', greatest(e.term, e.floor), 'heir', e.heir, 'ended', e.ended,
+        'asked', e.asked, 'asked_for', e.asked_for,
+        'holder', (SELECT jsonb_build_object('node', s.node, 'term', e.term, 'pulse', pulse(s))
+                   FROM sessions s WHERE s.id = e.session AND s.state = 'live'))
+$$;
+
+-- Who stands, in order of succession. One that has been silent for its whole life by our clock is passed
+-- over: that clock decides nothing but who is asked first.
+CREATE FUNCTION {schema}.standing(ns text, elec text) RETURNS TABLE (node text, priority integer)
+LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT s.node, c.priority
+    FROM candidates c JOIN sessions s ON s.id = c.session AND s.state = 'live'
+    WHERE c.namespace = ns AND c.election = elec
+      AND clock_timestamp() - s.renewed_at <= s.ttl_ms * interval '1 millisecond'
+    ORDER BY c.priority DESC, c.arrival
+$$;
+
+-- A line of history, in the transaction of what it tells, and word to whoever listens.
+CREATE FUNCTION {schema}.tell(ns text, elec text, seq bigint, what text, who text, trm bigint, more jsonb)
+RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+    INSERT INTO events (namespace, election, sequence, time, kind, node, term, data)
+    VALUES (ns, elec, seq, clock_timestamp(), what, who, trm, more);
+    SELECT pg_notify({channel}, ns || ' ' || elec) WHERE elec IS NOT NULL;
+$$;
+
+-- Drops what is beyond retention, but nothing after `settled`: the transition under way is kept whole.
+CREATE FUNCTION {schema}.trim_history(ns text, elec text, last bigint, settled bigint, kept bigint)
+RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+    DELETE FROM events WHERE namespace = ns AND election = elec AND sequence <= least(settled, last - kept);
+$$;
+
+CREATE FUNCTION {schema}.tell_of_node(ns text, what text, who text, more jsonb, kept bigint)
+RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+    INSERT INTO events (namespace, election, sequence, time, kind, node, term, data)
+    VALUES (ns, NULL, 0, clock_timestamp(), what, who, 0, more);
+    DELETE FROM events WHERE namespace = ns AND election IS NULL AND id <= (
+        SELECT id FROM events WHERE namespace = ns AND election IS NULL ORDER BY id DESC LIMIT 1 OFFSET kept);
+$$;
+
+-- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
+-- that is.
+CREATE FUNCTION {schema}.end_session(sess text, ending text, kept bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    s     sessions;
+    what  text := CASE ending WHEN 'closed' THEN 'leader_resigned' ELSE 'leader_lost' END;
+    more  jsonb := CASE ending WHEN 'closed' THEN '{}' ELSE jsonb_build_object('reason', ending) END;
+    freed text[];
+BEGIN
+    UPDATE sessions SET state = CASE ending WHEN 'lapsed' THEN 'expired' ELSE 'left' END
+        WHERE id = sess AND state = 'live' RETURNING * INTO s;
+    IF NOT FOUND THEN RETURN; END IF;
+    WITH free AS (
+        UPDATE elections SET session = NULL, events = events + 1 WHERE session = sess
+        RETURNING namespace, election, events, term),
+    told AS (
+        INSERT INTO events (namespace, election, sequence, time, kind, node, term, data)
+        SELECT namespace, election, events, clock_timestamp(), what, s.node, term, more FROM free ORDER BY election)
+    SELECT array_agg(election) INTO freed FROM free;
+    IF freed IS NOT NULL THEN
+        DELETE FROM events v USING elections e
+            WHERE e.namespace = s.namespace AND e.election = ANY (freed)
+              AND v.namespace = e.namespace AND v.election = e.election AND v.sequence <= e.events - kept;
+        IF cardinality(freed) > 100 THEN
+            PERFORM pg_notify({channel}, s.namespace);
+        ELSE
+            PERFORM pg_notify({channel}, s.namespace || ' ' || e) FROM unnest(freed) e;
+        END IF;
+    END IF;
+    DELETE FROM candidates WHERE session = sess;
+    -- Nothing is kept for a node that is no more.
+    UPDATE elections SET heir = NULL WHERE namespace = s.namespace AND heir = s.node;
+    PERFORM tell_of_node(s.namespace, CASE ending WHEN 'lapsed' THEN 'node_expired' ELSE 'node_left' END, s.node,
+        CASE ending WHEN 'superseded' THEN more ELSE '{}' END, kept);
+END $$;
+
+-- ----- the verbs ------------------------------------------------------------------------------
+
+CREATE FUNCTION {schema}.open(ns text, kept bigint, sess text, seq bigint, ttl bigint, who text, host text,
+    addr text, process bigint, supersedes text, over_session text, over_sequence bigint)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    mine     sessions;
+    occupant sessions;
+BEGIN
+    PERFORM careful();
+    PERFORM 1 FROM sessions WHERE id IN (sess, supersedes, over_session) ORDER BY id FOR UPDATE;
+    SELECT * INTO mine FROM sessions WHERE id = sess;
+    IF FOUND THEN
+        IF mine.state <> 'live' OR mine.namespace <> ns THEN RETURN '{"lost": true}'; END IF;
+        UPDATE sessions SET sequence = greatest(sequence, seq), renewed_at = clock_timestamp() WHERE id = sess;
+        RETURN jsonb_build_object('store', identity(), 'ttl_ms', mine.ttl_ms);
+    END IF;
+    -- Looked for before anything is ended: an occupied node id changes nothing.
+    SELECT * INTO occupant FROM sessions WHERE namespace = ns AND node = who AND state = 'live';
+    IF FOUND AND occupant.id IS DISTINCT FROM supersedes THEN
+        IF occupant.id IS DISTINCT FROM over_session OR occupant.sequence IS DISTINCT FROM over_sequence THEN
+            RETURN jsonb_build_object('store', identity(), 'occupant', pulse(occupant));
+        END IF;
+        PERFORM end_session(occupant.id, 'lapsed', kept);
+    END IF;
+    IF EXISTS (SELECT 1 FROM sessions WHERE id = supersedes AND namespace = ns) THEN
+        PERFORM end_session(supersedes, 'superseded', kept);
+    END IF;
+    -- Drops the ended sessions of a node that is back, and the oldest of those that never came back.
+    DELETE FROM sessions s WHERE s.namespace = ns AND s.node = who AND s.state <> 'live'
+        AND NOT EXISTS (SELECT 1 FROM elections e WHERE e.session = s.id);
+    DELETE FROM sessions WHERE id IN (
+        SELECT s.id FROM sessions s WHERE s.namespace = ns AND s.state <> 'live'
+        AND NOT EXISTS (SELECT 1 FROM elections e WHERE e.session = s.id)
+        ORDER BY s.opened_at DESC OFFSET 1000);
+    INSERT INTO sessions (id, namespace, node, hostname, address, pid, state, sequence, ttl_ms, opened_at, renewed_at)
+        VALUES (sess, ns, who, host, addr, process, 'live', seq, ttl, clock_timestamp(), clock_timestamp())
+        ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+        -- Somebody else was first, this very moment.
+        SELECT * INTO occupant FROM sessions WHERE namespace = ns AND node = who AND state = 'live';
+        IF NOT FOUND THEN RAISE serialization_failure; END IF;
+        RETURN jsonb_build_object('store', identity(), 'occupant', pulse(occupant));
+    END IF;
+    PERFORM tell_of_node(ns, 'node_joined', who,
+        jsonb_build_object('hostname', host, 'address', addr, 'pid', process), kept);
+    RETURN jsonb_build_object('store', identity(), 'ttl_ms', ttl);
+END $$;
+
+-- One row, however much hangs from the session.
+CREATE FUNCTION {schema}.renew(ns text, sess text, seq bigint)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    before sessions;
+BEGIN
+    PERFORM careful();
+    SELECT * INTO before FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
+    UPDATE sessions SET sequence = greatest(sequence, seq), renewed_at = clock_timestamp() WHERE id = sess;
+    RETURN jsonb_build_object('store', identity(), 'previous', before.sequence, 'notices', before.notices,
+                              'grants', before.grants);
+END $$;
+
+CREATE FUNCTION {schema}.close(ns text, kept bigint, sess text)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    PERFORM careful();
+    PERFORM 1 FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR UPDATE;
+    IF FOUND THEN PERFORM end_session(sess, 'closed', kept); END IF;
+    RETURN jsonb_build_object('store', identity());
+END $$;
+
+CREATE FUNCTION {schema}.claim(ns text, kept bigint, sess text, elec text, att bigint, prio integer,
+    courteous boolean, over_session text, over_sequence bigint, disinherit bigint, tell_only boolean,
+    above bigint, since bigint)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    me           sessions;
+    e            elections;
+    settled      bigint;
+    held         boolean;
+    disinherited boolean;
+    outranked    boolean := false;
+    refused      boolean;
+    previous     text;
+    now          timestamptz := clock_timestamp();
+BEGIN
+    PERFORM careful();
+    PERFORM 1 FROM sessions WHERE id IN (sess, over_session) ORDER BY id FOR NO KEY UPDATE;
+    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live';
+    IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
+    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+    IF NOT FOUND AND att >= me.attempt THEN
+        INSERT INTO elections (namespace, election) VALUES (ns, elec) ON CONFLICT DO NOTHING;
+        SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+    END IF;
+    settled := e.events;
+    IF att < me.attempt OR (since IS NOT NULL AND e.ended > since) THEN
+        RETURN jsonb_build_object('store', identity(), 'seen',
+            CASE WHEN e.election IS NULL THEN '{"term": 0, "ended": 0, "asked": 0}' ELSE record(e) END);
+    END IF;
+
+    -- Only the holder of this very election: to retire anybody else is not this claim's business.
+    IF e.session = over_session AND over_session <> sess
+       AND EXISTS (SELECT 1 FROM sessions WHERE id = over_session AND sequence = over_sequence AND state = 'live')
+    THEN
+        PERFORM end_session(over_session, 'lapsed', kept);
+        SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec;
+    END IF;
+    -- Compared with what the candidate can have read, so before its own word raises the floor.
+    disinherited := coalesce(disinherit = greatest(e.term, e.floor), false);
+    e.floor := greatest(e.floor, above);
+    held := EXISTS (SELECT 1 FROM sessions WHERE id = e.session AND state = 'live');
+
+    IF held AND e.session = sess THEN
+        -- A resignation that was sent before this claim, but arrives after it, is void.
+        UPDATE elections SET attempt = greatest(attempt, att), floor = e.floor
+            WHERE namespace = ns AND election = elec AND (attempt < att OR floor < e.floor);
+        RETURN jsonb_build_object('store', identity(), 'granted', e.term);
+    END IF;
+    IF NOT e.stood THEN
+        e.stood := true;
+        e.events := e.events + 1;
+        PERFORM tell(ns, elec, e.events, 'election_started', me.node, greatest(e.term, e.floor), '{}');
+    END IF;
+    refused := held OR tell_only OR (NOT disinherited AND e.heir IS NOT NULL AND e.heir <> me.node);
+    IF NOT refused AND courteous THEN
+        outranked := coalesce((SELECT max(priority) FROM standing(ns, elec)) > prio, false);
+        refused := outranked;
+    END IF;
+
+    IF refused THEN
+        UPDATE elections SET floor = e.floor, stood = e.stood, events = e.events
+            WHERE namespace = ns AND election = elec AND (floor, stood, events) IS DISTINCT FROM (e.floor, e.stood, e.events);
+        -- Whoever asks again writes nothing, and keeps its place.
+        IF NOT EXISTS (SELECT 1 FROM candidates WHERE namespace = ns AND election = elec AND session = sess AND priority = prio) THEN
+            INSERT INTO candidates (namespace, election, session, priority, attempt, since)
+                VALUES (ns, elec, sess, prio, att, now)
+                ON CONFLICT (namespace, election, session) DO UPDATE
+                SET priority = prio, attempt = greatest(candidates.attempt, att);
+        END IF;
+        PERFORM trim_history(ns, elec, e.events, settled, kept) WHERE e.events > settled;
+        RETURN jsonb_build_object('store', identity(), 'seen', record(e), 'outranked', outranked);
+    END IF;
+
+    previous := e.leader;
+    IF e.session IS NOT NULL THEN
+        -- Its session was ended by hand, so nobody has told of its loss yet.
+        e.events := e.events + 1;
+        PERFORM tell(ns, elec, e.events, 'leader_lost', previous, e.term, '{"reason": "lapsed"}');
+    END IF;
+    e.term := greatest(e.term, e.floor) + 1;
+    e.events := e.events + 1;
+    PERFORM tell(ns, elec, e.events, 'leader_elected', me.node, e.term, '{}');
+    IF previous <> me.node THEN
+        e.events := e.events + 1;
+        PERFORM tell(ns, elec, e.events, 'leader_changed', me.node, e.term,
+                     jsonb_build_object('previous', previous, 'new', me.node));
+    END IF;
+    UPDATE elections SET term = e.term, floor = e.floor, session = sess, attempt = att, leader = me.node,
+        heir = NULL, stood = true, events = e.events, acquired_at = now
+        WHERE namespace = ns AND election = elec;
+    UPDATE sessions SET grants = grants + 1 WHERE id = sess;
+    DELETE FROM candidates WHERE namespace = ns AND election = elec AND session = sess;
+    PERFORM trim_history(ns, elec, e.events, settled, kept);
+    RETURN jsonb_build_object('store', identity(), 'granted', e.term);
+END $$;
+
+-- Under a session that is over there is nothing left to give up, so that is no error.
+CREATE FUNCTION {schema}.resign(ns text, kept bigint, sess text, elec text, att bigint, only_term bigint, successor text)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    me      sessions;
+    e       elections;
+    settled bigint;
+    was     boolean;
+    more    jsonb := '{}';
+BEGIN
+    PERFORM careful();
+    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN jsonb_build_object('store', identity()); END IF;
+    UPDATE sessions SET attempt = att WHERE id = sess AND attempt < att;
+    DELETE FROM candidates WHERE namespace = ns AND election = elec AND session = sess AND attempt <= att;
+    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+    IF NOT FOUND THEN RETURN jsonb_build_object('store', identity()); END IF;
+    IF e.heir = me.node THEN
+        e.heir := NULL;
+        UPDATE elections SET heir = NULL WHERE namespace = ns AND election = elec;
+    END IF;
+    -- A resignation that arrives late must not undo a claim that was sent after it: its node may have been
+    -- told since that it leads.
+    IF e.session IS DISTINCT FROM sess OR e.attempt > att OR only_term <> e.term THEN
+        RETURN jsonb_build_object('store', identity());
+    END IF;
+    settled := e.events;
+    was := e.asked = e.term;
+    IF successor IS NOT NULL THEN
+        -- A lease kept for somebody who does not stand would wait for nobody.
+        SELECT node INTO e.heir FROM standing(ns, elec) WHERE node = successor;
+    ELSIF was THEN
+        -- Whoever was asked to make way may stand again at once, but not win before the first in line.
+        SELECT node INTO e.heir FROM standing(ns, elec) LIMIT 1;
+    ELSE
+        e.heir := NULL;
+    END IF;
+    IF e.heir IS NOT NULL THEN
+        more := jsonb_build_object('to', e.heir);
+        IF NOT was THEN
+            e.events := e.events + 1;
+            PERFORM tell(ns, elec, e.events, 'transfer_requested', me.node, e.term, more);
+        END IF;
+    END IF;
+    e.events := e.events + 1;
+    PERFORM tell(ns, elec, e.events, 'leader_resigned', me.node, e.term, more);
+    UPDATE elections SET session = NULL, heir = e.heir, events = e.events WHERE namespace = ns AND election = elec;
+    PERFORM trim_history(ns, elec, e.events, settled, kept);
+    RETURN jsonb_build_object('store', identity());
+END $$;
+
+-- Locks the holder's session before the election, as everybody does.
+CREATE FUNCTION {schema}.lock_election(ns text, elec text) RETURNS {schema}.elections
+LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    e      elections;
+    holder text;
+BEGIN
+    LOOP
+        SELECT session INTO holder FROM elections WHERE namespace = ns AND election = elec;
+        PERFORM 1 FROM sessions WHERE id = holder FOR NO KEY UPDATE;
+        SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+        EXIT WHEN e.session IS NOT DISTINCT FROM holder;
+    END LOOP;
+    RETURN e;
+END $$;
+
+-- The end consumes a term number, so that whoever compares terms sees that it came after everything before.
+-- A holder keeps its lease: only itself or its silence can free it.
+CREATE FUNCTION {schema}.end_election(ns text, kept bigint, elec text, force boolean)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    e       elections;
+    settled bigint;
+    led     boolean;
+BEGIN
+    PERFORM careful();
+    e := lock_election(ns, elec);
+    IF e.stood IS NOT TRUE THEN RETURN jsonb_build_object('store', identity(), 'deletion', 'absent'); END IF;
+    led := EXISTS (SELECT 1 FROM sessions WHERE id = e.session AND state = 'live');
+    IF led AND NOT force THEN RETURN jsonb_build_object('store', identity(), 'deletion', 'led'); END IF;
+    settled := e.events;
+    e.floor := greatest(e.term, e.floor) + 1;
+    e.events := e.events + 1;
+    PERFORM tell(ns, elec, e.events, 'election_deleted', NULL, e.floor, '{}');
+    UPDATE elections SET floor = e.floor, ended = e.floor, stood = false, heir = NULL, events = e.events
+        WHERE namespace = ns AND election = elec;
+    UPDATE sessions SET notices = notices + 1 WHERE id = e.session AND led;
+    DELETE FROM candidates WHERE namespace = ns AND election = elec;
+    PERFORM trim_history(ns, elec, e.events, settled, kept);
+    RETURN jsonb_build_object('store', identity(), 'deletion', 'ended');
+END $$;
+
+-- The leader is asked to give its term up. Only it can: it knows when its work has stopped.
+CREATE FUNCTION {schema}.petition(ns text, kept bigint, elec text, successor text)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    e      elections;
+    leader text;
+BEGIN
+    PERFORM careful();
+    e := lock_election(ns, elec);
+    SELECT node INTO leader FROM sessions WHERE id = e.session AND state = 'live';
+    IF NOT FOUND THEN RETURN jsonb_build_object('store', identity(), 'petition', 'nobody_leads'); END IF;
+    IF successor IS NOT NULL AND NOT EXISTS (SELECT 1 FROM standing(ns, elec) WHERE node = successor) THEN
+        RETURN jsonb_build_object('store', identity(), 'petition', 'not_standing');
+    END IF;
+    IF e.asked <> e.term OR e.asked_for IS DISTINCT FROM successor THEN
+        PERFORM tell(ns, elec, e.events + 1, 'transfer_requested', leader, e.term,
+            CASE WHEN successor IS NULL THEN '{}' ELSE jsonb_build_object('to', successor) END);
+        UPDATE elections SET asked = e.term, asked_for = successor, events = e.events + 1
+            WHERE namespace = ns AND election = elec;
+        UPDATE sessions SET notices = notices + 1 WHERE id = e.session;
+        PERFORM trim_history(ns, elec, e.events + 1, e.events, kept);
+    END IF;
+    RETURN jsonb_build_object('store', identity(), 'petition', 'noted', 'leader', leader, 'term', e.term);
+END $$;
+
+INSERT INTO {schema}.meta (version) VALUES (1);

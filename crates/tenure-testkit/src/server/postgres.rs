@@ -1,0 +1,137 @@
+//! A private PostgreSQL.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use super::process::{as_user, free_port, give, installed, succeed, until_ready};
+
+const USER: &str = "postgres";
+const PLACES: [&str; 5] = [
+    "/usr/lib/postgresql/15/bin",
+    "/usr/lib/postgresql/16/bin",
+    "/usr/lib/postgresql/17/bin",
+    "/usr/lib/postgresql/18/bin",
+    "/usr/bin",
+];
+
+/// A PostgreSQL server of our own.
+pub struct Postgres {
+    directory: TempDir,
+    port: u16,
+    server: Option<Child>,
+    settings: Vec<String>,
+}
+
+impl Postgres {
+    /// Starts one with an empty database. Nothing is synced to disk: for tests that do not kill it.
+    ///
+    /// # Panics
+    /// If it is not installed, or does not start.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_with(&["fsync=off"])
+    }
+
+    /// The same with these settings.
+    ///
+    /// # Panics
+    /// As for [`Postgres::start`].
+    #[must_use]
+    pub fn start_with(settings: &[&str]) -> Self {
+        let directory = TempDir::with_prefix("tenure-pg-").expect("there is a place for temporary files");
+        give(directory.path(), USER);
+        let data = directory.path().join("data");
+        let mut initdb = as_user(USER, &program("initdb"));
+        initdb.arg("-D").arg(&data).args([
+            "-A",
+            "trust",
+            "-U",
+            USER,
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "--no-sync",
+        ]);
+        succeed(&mut initdb);
+        let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
+        let mut postgres = Self { directory, port: free_port(), server: None, settings };
+        postgres.launch();
+        postgres
+    }
+
+    /// Starts the server on its data, on the same port as before.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn launch(&mut self) {
+        let log = self.directory.path().join("log");
+        let file = File::options().create(true).append(true).open(&log).expect("the log can be written");
+        let mut command = as_user(USER, &program("postgres"));
+        command.arg("-D").arg(self.data()).args(["-c", "listen_addresses=127.0.0.1"]);
+        command.args(["-c", &format!("port={}", self.port), "-c", "unix_socket_directories="]);
+        for setting in &self.settings {
+            command.args(["-c", setting]);
+        }
+        let errors = file.try_clone().expect("a file can be opened twice");
+        let mut server = command.stdout(file).stderr(errors).spawn().expect("the server can be started");
+        let port = self.port;
+        // A server that is still starting refuses with an error of its own, which is no answer yet.
+        let ready = || {
+            TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
+                && std::fs::read_to_string(&log)
+                    .is_ok_and(|said| said.contains("ready to accept connections"))
+        };
+        until_ready(&mut server, &log, ready);
+        self.server = Some(server);
+    }
+
+    /// Where its data is.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// The store URL of its only database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// Signals the server.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn signal(&self, signal: Signal) {
+        let child = self.server.as_ref().expect("it runs");
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process has a number");
+        kill_process(pid, signal).expect("it runs");
+    }
+
+    /// Ends the server at once, and waits until it has.
+    pub fn stop(&mut self) {
+        if self.server.is_some() {
+            self.signal(Signal::QUIT);
+        }
+        if let Some(mut child) = self.server.take() {
+            // It ends with us at the latest.
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn program(name: &str) -> PathBuf {
+    let found = installed("postgresql-15", &PLACES, name);
+    debug_assert!(Path::new(&found).is_absolute(), "a program is found by its whole path");
+    found
+}
