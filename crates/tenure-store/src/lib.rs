@@ -8,6 +8,7 @@
 pub mod clock;
 mod contract;
 mod error;
+mod fenced;
 mod history;
 mod listeners;
 mod url;
@@ -17,6 +18,7 @@ pub use contract::{
     Petitioned, Reply, Resign, Store, Told,
 };
 pub use error::StoreError;
+pub use fenced::TransactionError;
 pub use history::{EventKind, EventQuery, EventRecord, Retention};
 pub use listeners::Listeners;
 pub use tenure_core::{Capabilities, ExpiryJudge, News, Succession};

@@ -51,7 +51,7 @@ pub async fn write(leadership: &Leadership, entry: Entry) -> &'static str {
     match leadership.transaction(move |transaction| entry.write(transaction)).await {
         Ok(()) => "accepted",
         Err(TransactionError::NotLeader(_)) => "not_leader",
-        Err(TransactionError::Sqlite(error)) => of_store(&error),
+        Err(TransactionError::Store(error)) => of_store(&error),
         Err(_) => "failed",
     }
 }

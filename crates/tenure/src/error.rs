@@ -223,7 +223,7 @@ pub enum TransferError {
 }
 
 /// Why a fenced transaction did not happen.
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError<E> {
@@ -235,5 +235,5 @@ pub enum TransactionError<E> {
     NotSql,
     /// What the store says about it.
     #[error(transparent)]
-    Sqlite(#[from] tenure_sqlite::TransactionError<E>),
+    Store(#[from] tenure_store::TransactionError<E>),
 }

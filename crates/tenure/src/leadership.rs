@@ -202,6 +202,30 @@ impl Leadership {
         let still = move || office.check().is_ok();
         Ok(store.transaction(self.lease(), still, work).await?)
     }
+
+    /// Writes to the application's own tables in the store's PostgreSQL database, if and only if this
+    /// process leads: what `transaction` is on SQLite, for a database that is reached over a network, so
+    /// the work is async.
+    ///
+    /// The lease is locked inside the transaction: nobody else is granted it before the work is
+    /// committed or rolled back. So keep it short.
+    ///
+    /// # Errors
+    /// [`TransactionError`](crate::TransactionError).
+    ///
+    /// # Cancel safety
+    /// Dropped before `work` has ended: nothing is written. Dropped later: unknown.
+    #[cfg(feature = "postgres")]
+    pub async fn postgres_transaction<T, E>(
+        &self,
+        work: impl AsyncFnOnce(&tenure_postgres::tokio_postgres::Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, crate::TransactionError<E>> {
+        self.check()?;
+        let store = self.seat.link.store.as_any().downcast_ref::<tenure_postgres::PostgresStore>();
+        let store = store.ok_or(crate::TransactionError::NotSql)?;
+        let office = Arc::clone(&self.seat.office);
+        Ok(store.transaction(self.lease(), || office.check().is_ok(), work).await?)
+    }
 }
 
 impl Seat {

@@ -90,7 +90,7 @@ mod watchdog;
 pub use builder::NodeBuilder;
 pub use connect::{connect, connect_default, connect_default_with, default_path, schemes};
 pub use election::{Election, Leader, LeaderChange, LeaderChanges};
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 pub use error::TransactionError;
 pub use error::{ConnectError, ElectionError, Ending, LeadError, NotLeader, StartError, TransferError};
 pub use held::{Held, Holding};

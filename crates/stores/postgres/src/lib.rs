@@ -14,6 +14,7 @@
 //! | `words` | what the functions answer, and what it means |
 //! | `news` | LISTEN on a connection of its own: hints, and never truth |
 //! | `examination` | what `tenure check` shows |
+//! | `fence` | transactions of the application, which hold its lease |
 //! | `error` | what each failure means for the caller |
 //! | `store` | the contract, verb by verb |
 
@@ -21,6 +22,7 @@ mod address;
 mod engine;
 mod error;
 mod examination;
+mod fence;
 mod line;
 mod news;
 mod setup;
@@ -28,3 +30,6 @@ mod store;
 mod words;
 
 pub use store::PostgresStore;
+pub use tenure_store::TransactionError;
+/// The driver, in the version whose transactions [`PostgresStore::transaction`] hands out.
+pub use tokio_postgres;

@@ -7,31 +7,38 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Standing, Term};
 use tenure_store::{
-    Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding, Hints,
+    Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding, Hints, Lease,
     Listeners, News, NodeRecord, Open, Options, Pending, Petitioned, Reply, Resign, Store, StoreError,
-    StoreUrl, Succession, Told,
+    StoreUrl, Succession, Told, TransactionError,
 };
+use tokio::sync::Mutex;
+use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::address::Address;
 use crate::engine::Engine;
+use crate::error::classify;
 use crate::examination::{EXAMINATION, ExaminationWords};
-use crate::line::{Line, Value};
+use crate::fence::Held;
+use crate::line::{Line, Value, connect};
 use crate::words::{
     Answer, CandidateWords, ClaimWords, DeletionWords, Done, ElectionWords, EventWords, ListWords, NodeWords,
     OpenWords, PetitionWords, RenewWords, SeenWords, foreign,
 };
-use crate::{news, setup};
+use crate::{fence, news, setup};
 
 /// Sessions and leases in a PostgreSQL database.
 ///
 /// Three connections: one that is kept for the session alone (opening, renewing, closing), one for
-/// elections, one that listens. Dropping the store ends them; a future that is dropped leaves its request
-/// in an unknown state, and the store usable.
+/// elections, one that listens; and a fourth for the application's own transactions, if there are any.
+/// Dropping the store ends them; a future that is dropped leaves its request in an unknown state, and the
+/// store usable.
 pub struct PostgresStore {
     engine: Engine,
     session: Arc<Line>,
     elections: Arc<Line>,
+    /// Of the application's own transactions.
+    fence: Mutex<Option<Client>>,
     listeners: Arc<Listeners>,
     address: Arc<Address>,
     options: Options,
@@ -56,10 +63,46 @@ impl PostgresStore {
             engine,
             session: line(),
             elections: line(),
+            fence: Mutex::new(None),
             listeners,
             options: url.options.clone(),
             address,
         })
+    }
+
+    /// Writes to the application's own tables in this database, if and only if the lease is held.
+    ///
+    /// `work` runs in one transaction, on a connection of its own. The lease's row is locked in that
+    /// transaction before the work and looked at again before the commit, and `still` (the leader's own
+    /// clock) with it. So what is committed was written by the leader of that term, and no successor can
+    /// have been granted a term before the commit: it waits. Keep it short.
+    ///
+    /// # Errors
+    /// [`TransactionError`].
+    ///
+    /// # Cancel safety
+    /// Dropped before `work` has ended: nothing is written. Dropped later: unknown.
+    pub async fn transaction<T, E>(
+        &self,
+        lease: Lease,
+        still: impl Fn() -> bool,
+        work: impl AsyncFnOnce(&tokio_postgres::Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, TransactionError<E>> {
+        let address = Arc::clone(&self.address);
+        let idle = self.fence.lock().await.take().filter(|client| !client.is_closed());
+        let mut client = match idle {
+            Some(client) => client,
+            None => self.engine.run(async move { connect(&address).await }).await?,
+        };
+        let (schema, namespace) = (self.address.quoted(), self.options.namespace.as_str());
+        let held = Held { schema: &schema, namespace, lease: &lease };
+        let transaction = client.transaction().await.map_err(classify)?;
+        let outcome = fence::fenced(transaction, &held, still, work).await;
+        // After an error, nobody knows what is still on its way there.
+        if outcome.is_ok() {
+            *self.fence.lock().await = Some(client);
+        }
+        outcome
     }
 
     /// Calls a function of the schema with these values.

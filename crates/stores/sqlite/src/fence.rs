@@ -8,32 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior};
-use tenure_store::{Lease, StoreError};
+use tenure_store::{Lease, TransactionError};
 
 use crate::database::Database;
 use crate::error::{Phase, Stop};
-
-/// Why a fenced transaction did not happen. Unless the store says otherwise, nothing was written.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TransactionError<E> {
-    /// The lease is not held any more. Nothing was written.
-    #[error("the lease is not held any more, and nothing was written")]
-    NotHeld,
-    /// The work itself failed. Nothing was written.
-    #[error("the work failed, and nothing was written: {0}")]
-    Work(#[source] E),
-    /// The work ended its transaction, so that what followed was outside of the fence. Nothing
-    /// was written.
-    #[error(
-        "the work ended its own transaction (as `INSERT OR ROLLBACK` does), and nothing was written; \
-         leave its end to Tenure"
-    )]
-    Broken,
-    /// The store gave no answer; its error says what is true now.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
 
 /// How a transaction ended without a value.
 pub(crate) enum Ended<E> {

@@ -32,7 +32,7 @@ mod store;
 mod verbs;
 mod worker;
 
-pub use fence::TransactionError;
 /// The driver, in the version whose transactions [`SqliteStore::transaction`] hands out.
 pub use rusqlite;
 pub use store::SqliteStore;
+pub use tenure_store::TransactionError;

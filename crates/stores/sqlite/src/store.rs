@@ -9,12 +9,12 @@ use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, Sess
 use tenure_store::{
     Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding, Hints, Lease,
     News, NodeRecord, Open, Options, Pending, Petitioned, Reply, Resign, Store, StoreError, StoreUrl,
-    Succession, UrlError,
+    Succession, TransactionError, UrlError,
 };
 
 use crate::database::Database;
 use crate::error::Stop;
-use crate::fence::{Ended, Fence, TransactionError};
+use crate::fence::{Ended, Fence};
 use crate::news;
 use crate::verbs::{self, Scope};
 use crate::worker::Worker;
