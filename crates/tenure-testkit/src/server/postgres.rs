@@ -64,6 +64,31 @@ impl Postgres {
         postgres
     }
 
+    /// A replica of this server, which follows it.
+    ///
+    /// # Panics
+    /// If it cannot be made, or does not start.
+    #[must_use]
+    pub fn replica(&self) -> Self {
+        let directory = TempDir::with_prefix("tenure-pg-").expect("there is a place for temporary files");
+        give(directory.path(), USER);
+        let mut backup = as_user(USER, &program("pg_basebackup"));
+        backup.arg("-D").arg(directory.path().join("data"));
+        backup.args(["-R", "-X", "stream", "-c", "fast", "--no-sync"]);
+        backup.args(["-h", "127.0.0.1", "-U", USER, "-p", &self.port.to_string()]);
+        succeed(&mut backup);
+        let settings = self.settings.clone();
+        let mut replica = Self { directory, port: free_port(), server: None, settings };
+        replica.launch();
+        replica
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// Starts the server on its data, on the same port as before.
     ///
     /// # Panics
@@ -77,14 +102,15 @@ impl Postgres {
         for setting in &self.settings {
             command.args(["-c", setting]);
         }
+        // The log goes on over starts: an earlier line does not count.
+        let before = std::fs::read_to_string(&log).unwrap_or_default().matches(READY).count();
         let errors = file.try_clone().expect("a file can be opened twice");
         let mut server = command.stdout(file).stderr(errors).spawn().expect("the server can be started");
         let port = self.port;
         // A server that is still starting refuses with an error of its own, which is no answer yet.
         let ready = || {
             TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
-                && std::fs::read_to_string(&log)
-                    .is_ok_and(|said| said.contains("ready to accept connections"))
+                && std::fs::read_to_string(&log).is_ok_and(|said| said.matches(READY).count() > before)
         };
         until_ready(&mut server, &log, ready);
         self.server = Some(server);
@@ -129,6 +155,9 @@ impl Drop for Postgres {
         self.stop();
     }
 }
+
+/// What a server writes to its log when it is there; of a replica, "read-only" follows.
+const READY: &str = "ready to accept";
 
 fn program(name: &str) -> PathBuf {
     let found = installed("postgresql-15", &PLACES, name);
