@@ -15,13 +15,13 @@ const ELECTION: &str = "bench";
 /// `transfer NODE` ends a leadership, and is answered with `resigned INSTANT`: when it was called.
 /// After that it stands again only when told to `stand`, so that the successor is another.
 pub fn part(words: &[&str]) -> Outcome<()> {
-    let [name, path, ttl] = words else { return Err("usage: part NAME PATH TTL_MS".into()) };
+    let [name, url, ttl] = words else { return Err("usage: part NAME URL TTL_MS".into()) };
     let ttl = Duration::from_millis(ttl.parse()?);
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(stand(name, path, ttl))
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(stand(name, url, ttl))
 }
 
-async fn stand(name: &str, path: &str, ttl: Duration) -> Outcome<()> {
-    let store = tenure::connect(format!("sqlite:{path}")).await?;
+async fn stand(name: &str, url: &str, ttl: Duration) -> Outcome<()> {
+    let store = tenure::connect(url).await?;
     let node = Node::builder(name).ttl(ttl).start(store).await?;
     let election = node.election(ELECTION)?;
     let mut orders = orders();

@@ -46,9 +46,8 @@ impl Stage {
     /// Starts another candidate, under a name that none has had.
     pub fn launch(&mut self) -> Outcome<()> {
         self.launched += 1;
-        let (path, ttl) = (self.place.database(), self.ttl.as_millis().to_string());
-        let path = path.to_str().ok_or("the path is not text")?;
-        self.troupe.launch(&format!("node-{}", self.launched), &[path, &ttl])
+        let url = format!("sqlite:{}", self.place.database().display());
+        self.troupe.launch(&format!("node-{}", self.launched), &[&url, &self.ttl.as_millis().to_string()])
     }
 
     /// Waits until so many stand, the leader not among them.
