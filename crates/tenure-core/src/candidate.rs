@@ -430,8 +430,19 @@ impl Machine {
     fn wait(&mut self, key: ElectionKey, at: Instant, act: Act, pulse: Option<Pulse>, now: Instant) {
         let times = self.capabilities.expiry == ExpiryJudge::Candidate
             && pulse.is_some_and(|pulse| !matches!(pulse.age, Age::Exact(_)));
-        let polls = self.capabilities.news == News::Poll || times;
-        let look_at = now + self.settings.poll_every;
+        let polls = self.capabilities.news == News::Poll;
+        let polled = now + self.settings.poll_every;
+        let timed = pulse.filter(|_| times).map(|pulse| {
+            let known = self.election(key).silence.look_at(pulse.ttl, now);
+            known.unwrap_or(polled)
+        });
+        // Whoever is told of changes only looks in order to see the next renewal fresh.
+        let look_at = match timed {
+            Some(timed) if polls => timed.min(polled),
+            Some(timed) => timed,
+            None => polled,
+        };
+        let polls = polls || times;
         let phase = if polls && look_at < at {
             Phase::Waiting { until: look_at, act: Act::Look }
         } else {

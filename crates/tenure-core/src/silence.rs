@@ -34,6 +34,29 @@ struct Sight {
     look: Look,
     clock: Option<Duration>,
     lapses: Instant,
+    /// When the pulse was shown, as far as its age can be believed: only to know when to look.
+    shown: Option<Instant>,
+    /// How long the rival takes from one pulse to the next.
+    beat: Option<Duration>,
+}
+
+/// How long after its pulse is expected a rival is looked at.
+const LATE: Duration = Duration::from_millis(3);
+
+impl Sight {
+    /// How long the rival takes from pulse to pulse, going by this one and the one before.
+    fn beat_to(&self, pulse: &Pulse, shown: Option<Instant>) -> Option<Duration> {
+        if pulse.stamp.session != self.stamp.session {
+            return None;
+        }
+        let pulses = u32::try_from(pulse.stamp.sequence.saturating_sub(self.stamp.sequence)).ok()?;
+        match (self.shown, shown, pulses) {
+            (Some(before), Some(shown), 1..) => {
+                Some((shown.since(before) / pulses).clamp(pulse.ttl / 20, pulse.ttl / 2))
+            }
+            _ => self.beat,
+        }
+    }
 }
 
 impl Silence {
@@ -63,8 +86,25 @@ impl Silence {
             Age::Told { clock, .. } => Some(clock),
             Age::Unknown | Age::Exact(_) => None,
         };
-        self.last = Some(Sight { stamp: pulse.stamp, epoch: trust.epoch, look, clock, lapses });
+        let shown = match pulse.age {
+            Age::Unknown => None,
+            Age::Exact(age) | Age::Told { age, .. } => Some(look.received - age),
+        };
+        let beat = previous.and_then(|sight| sight.beat_to(pulse, shown));
+        self.last = Some(Sight { stamp: pulse.stamp, epoch: trust.epoch, look, clock, lapses, shown, beat });
         lapses
+    }
+
+    /// When to look again in order to see the next pulse fresh. The sooner after it, the less of its age
+    /// has to be believed: so a moment after it is expected, and if it is late, after a while as long as
+    /// it is late. `None` if nobody can tell.
+    pub fn look_at(&self, ttl: Duration, now: Instant) -> Option<Instant> {
+        let sight = self.last.as_ref()?;
+        let late = LATE.min(ttl / 100);
+        let beat = sight.beat.unwrap_or(ttl / 3);
+        let due = sight.shown? + beat + late;
+        let at = if due > now { due } else { now + now.since(due).max(late) };
+        Some(at.min(now + ttl / 2))
     }
 
     /// The pulse that was seen last.
@@ -207,5 +247,30 @@ mod tests {
         let seen = pulse(1, Age::Unknown);
         let lapses = silence.observe(&seen, look(9000, 9000), trust, Drift::DEFAULT, Planted::default());
         assert_eq!(lapses, at(19_000));
+    }
+
+    #[test]
+    fn a_rival_is_looked_at_a_moment_after_its_next_pulse_and_then_ever_more_seldom() {
+        let mut silence = Silence::default();
+        let trust = Trust { epoch: 0, since: at(0) };
+        let mut observe = |sequence, age, clock, now: u64| {
+            silence.observe(
+                &pulse(sequence, told(age, clock)),
+                look(now, now),
+                trust,
+                Drift::from_thousandths(100).unwrap(),
+                Planted::default(),
+            );
+            let wait = silence.look_at(TTL, at(now)).unwrap().since(at(now));
+            wait.as_millis()
+        };
+        assert_eq!(
+            observe(1, 1000, 1000, 1000),
+            3333 - 1000 + 3,
+            "a third of the ttl, until it is known better"
+        );
+        assert_eq!(observe(2, 3, 4003, 4003), 4000, "it renews every 4 s");
+        assert_eq!(observe(2, 4004, 8004, 8004), 3, "late: soon again");
+        assert_eq!(observe(2, 4103, 8103, 8103), 100, "the later, the more seldom");
     }
 }

@@ -33,6 +33,11 @@ use crate::{output, store};
 
 /// How often a tree that is being killed is looked at again.
 const AGAIN: Duration = Duration::from_millis(1);
+/// How long a store that cannot be reached is asked to close the session of a dead supervisor, and
+/// how often.
+const PATIENCE: Duration = Duration::from_secs(60);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// What the program must not see, beside everything of Tenure's: it is meant for the supervisor.
 const NOT_FOR_THE_PROGRAM: [&str; 6] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
@@ -370,6 +375,9 @@ fn act_for_the_dead(hello: &Hello, held: Tenancy) {
 fn close(hello: &Hello, session: SessionId, until: Instant) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
+    // Nobody waits for it longer than the lease lasts, and a store that is away stays away for a while.
+    let until = until.min(clock::now() + PATIENCE);
+    let mut pause = FIRST_PAUSE;
     runtime.block_on(async {
         let mut problem = String::from("there was no time left");
         while clock::now() < until {
@@ -384,7 +392,8 @@ fn close(hello: &Hello, session: SessionId, until: Instant) -> Result<(), String
                 Ok(Err(error)) => problem = error,
                 Err(_) => problem = String::from("the store did not answer"),
             }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
         Err(problem)
     })
