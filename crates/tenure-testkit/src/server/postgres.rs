@@ -8,7 +8,7 @@ use std::process::Child;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::process::{as_user, free_port, give, installed, succeed, until_ready};
+use super::process::{as_user, children, free_port, give, installed, succeed, until_gone, until_ready};
 
 const USER: &str = "postgres";
 const PLACES: [&str; 5] = [
@@ -77,6 +77,8 @@ impl Postgres {
         for setting in &self.settings {
             command.args(["-c", setting]);
         }
+        // What an earlier life of the server said does not count.
+        let said_before = file.metadata().map_or(0, |log| log.len()) as usize;
         let errors = file.try_clone().expect("a file can be opened twice");
         let mut server = command.stdout(file).stderr(errors).spawn().expect("the server can be started");
         let port = self.port;
@@ -84,7 +86,7 @@ impl Postgres {
         let ready = || {
             TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()
                 && std::fs::read_to_string(&log)
-                    .is_ok_and(|said| said.contains("ready to accept connections"))
+                    .is_ok_and(|said| said[said_before..].contains("ready to accept connections"))
         };
         until_ready(&mut server, &log, ready);
         self.server = Some(server);
@@ -96,10 +98,22 @@ impl Postgres {
         self.directory.path().join("data")
     }
 
+    /// The port that it listens on.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The store URL of its only database.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
+        self.url_by(self.port)
+    }
+
+    /// The same by way of another port: that of a [`Proxy`](crate::proxy::Proxy).
+    #[must_use]
+    pub fn url_by(&self, port: u16) -> String {
+        format!("postgres://{USER}@127.0.0.1:{port}/postgres")
     }
 
     /// Signals the server.
@@ -117,6 +131,23 @@ impl Postgres {
         if self.server.is_some() {
             self.signal(Signal::QUIT);
         }
+        self.wait();
+    }
+
+    /// Kills the server with everything that belongs to it, as a machine that stops does.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn kill(&mut self) {
+        let server = self.server.as_ref().expect("it runs").id();
+        let workers = children(server);
+        self.signal(Signal::KILL);
+        self.wait();
+        // They end by themselves when they notice; until then, no other server can have their memory.
+        until_gone(&workers);
+    }
+
+    fn wait(&mut self) {
         if let Some(mut child) = self.server.take() {
             // It ends with us at the latest.
             let _ = child.wait();
