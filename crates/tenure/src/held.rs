@@ -17,10 +17,11 @@ pub struct Held {
 
 /// Follows what a node holds. It does not keep the node open.
 #[derive(Clone)]
-pub struct Holding(watch::Receiver<Held>);
+pub struct Holding(watch::Receiver<Option<Held>>);
 
 impl Holding {
-    pub(crate) const fn new(held: watch::Receiver<Held>) -> Self {
+    /// `None` stands for the node's end.
+    pub(crate) const fn new(held: watch::Receiver<Option<Held>>) -> Self {
         Self(held)
     }
 
@@ -28,7 +29,7 @@ impl Holding {
     /// use [`Leadership::check`](crate::Leadership::check).
     #[must_use]
     pub fn now(&self) -> Held {
-        *self.0.borrow()
+        self.0.borrow().unwrap_or_default()
     }
 
     /// Waits for the next change: a renewal, a loss, another session. `None` once the node has come
@@ -37,8 +38,11 @@ impl Holding {
     /// # Cancel safety
     /// Safe: no change is lost, though only the latest is seen.
     pub async fn changed(&mut self) -> Option<Held> {
+        if self.0.borrow().is_none() {
+            return None;
+        }
         self.0.changed().await.ok()?;
-        Some(*self.0.borrow_and_update())
+        *self.0.borrow_and_update()
     }
 }
 

@@ -22,10 +22,16 @@ pub(crate) struct Link {
 }
 
 /// What the driver tells all handles at once.
-#[derive(Default)]
 pub(crate) struct Status {
-    pub held: watch::Sender<Held>,
+    /// `None` once the driver has come to its end.
+    pub held: watch::Sender<Option<Held>>,
     pub ending: OnceLock<Ending>,
+}
+
+impl Default for Status {
+    fn default() -> Self {
+        Self { held: watch::Sender::new(Some(Held::default())), ending: OnceLock::new() }
+    }
 }
 
 impl Status {

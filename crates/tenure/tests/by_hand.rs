@@ -344,3 +344,19 @@ async fn transactions_are_carried_out_by_the_leader_only() {
     let refused = soon(leadership.transaction(write)).await.unwrap_err();
     assert!(matches!(refused, tenure::TransactionError::NotSql));
 }
+
+#[tokio::test]
+async fn what_is_held_is_told_as_it_changes_and_ends_with_the_node() {
+    let store = memory();
+    let node = start(brief("a"), &store).await;
+    let mut held = node.held();
+    let first = held.now();
+    assert_eq!(first.session, node.session());
+    let renewed = soon(held.changed()).await.unwrap();
+    assert!(renewed.until > first.until, "a renewal moves the deadline");
+    soon(node.close()).await;
+    while let Some(last) = soon(held.changed()).await {
+        assert!(last.session.is_none() || last.session == first.session);
+    }
+    assert_eq!(held.now().session, None);
+}

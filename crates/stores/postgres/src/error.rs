@@ -2,12 +2,16 @@
 
 use tenure_store::StoreError;
 use tokio_postgres::Error;
-use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 /// A request failed. What the server refused was rolled back as a whole; what it did not answer may have
 /// been done.
 pub(crate) fn classify(error: Error) -> StoreError {
     match error.as_db_error() {
+        // The server ends the connection, perhaps after it has committed: that was no answer.
+        Some(ended) if matches!(ended.parsed_severity(), Some(Severity::Fatal | Severity::Panic)) => {
+            StoreError::indeterminate(ended.message().to_owned())
+        }
         Some(refused) => refusal(refused),
         None if error.is_closed() => StoreError::indeterminate("the connection was closed over the request"),
         None => StoreError::indeterminate(said(&error)),
@@ -22,6 +26,8 @@ pub(crate) fn no_connection(error: Error) -> StoreError {
     }
 }
 
+const GONE: &str = "Tenure's tables are gone or were changed; stop all nodes, restore them, and start again";
+
 fn refusal(error: &DbError) -> StoreError {
     let message = error.message().to_owned();
     let state = error.code();
@@ -33,21 +39,23 @@ fn refusal(error: &DbError) -> StoreError {
         s if *s == SqlState::INSUFFICIENT_PRIVILEGE => {
             "let a role with more rights connect once, or grant them: docs/stores/postgres.md"
         }
-        s if *s == SqlState::UNDEFINED_TABLE
-            || *s == SqlState::UNDEFINED_FUNCTION
-            || *s == SqlState::INVALID_SCHEMA_NAME
-            || *s == SqlState::UNDEFINED_COLUMN =>
-        {
-            "Tenure's tables are gone or were changed; stop all nodes, restore them, and start again"
-        }
         s if *s == SqlState::NUMERIC_VALUE_OUT_OF_RANGE => {
             "a number in Tenure's tables is beyond what can be counted; somebody made it up: rename the election"
         }
-        s if *s == SqlState::CHECK_VIOLATION || *s == SqlState::SYNTAX_ERROR => {
-            "Tenure's tables were changed by hand; see docs/stores/postgres.md"
+        s if *s == SqlState::TOO_MANY_CONNECTIONS => {
+            return StoreError::unavailable(format!(
+                "{message}; every node needs three connections: raise max_connections, or use PgBouncer"
+            ));
         }
-        // Locked, dead-locked, cancelled, out of connections, shutting down, read-only, disk full, …
-        _ => return StoreError::unavailable(message),
+        s if *s == SqlState::INVALID_SCHEMA_NAME => GONE,
+        // By their class: a number or a time that is none, a constraint that does not hold, something
+        // that is not there. Nothing that Tenure writes leads to any of them.
+        s => match s.code().get(..2) {
+            Some("22" | "23") => "Tenure's tables were changed by hand; see docs/stores/postgres.md",
+            Some("42") => GONE,
+            // Locked, dead-locked, cancelled, out of connections, shutting down, read-only, disk full, …
+            _ => return StoreError::unavailable(message),
+        },
     };
     StoreError::misconfigured(format!("PostgreSQL says: {message}; {advice}"))
 }

@@ -120,6 +120,13 @@ BEGIN
 END $$;
 CREATE TRIGGER elections_stay BEFORE DELETE ON {schema}.elections FOR EACH ROW
     EXECUTE FUNCTION {schema}.forbid('the row keeps the election''s term from being granted twice; use `tenure delete`');
+CREATE TRIGGER elections_keep_their_name BEFORE UPDATE ON {schema}.elections FOR EACH ROW
+    WHEN (NEW.namespace <> OLD.namespace OR NEW.election <> OLD.election)
+    EXECUTE FUNCTION {schema}.forbid('an election cannot be renamed; use `tenure delete`');
+-- Its new holder would be told the term of the old one.
+CREATE TRIGGER leases_change_hands BEFORE UPDATE ON {schema}.elections FOR EACH ROW
+    WHEN (NEW.session IS DISTINCT FROM OLD.session AND NEW.session IS NOT NULL AND NEW.term <= OLD.term)
+    EXECUTE FUNCTION {schema}.forbid('a lease is given only with a higher term; use `tenure transfer`');
 CREATE TRIGGER terms_rise BEFORE UPDATE ON {schema}.elections FOR EACH ROW
     WHEN (NEW.term < OLD.term OR NEW.floor < OLD.floor OR NEW.ended < OLD.ended)
     EXECUTE FUNCTION {schema}.forbid('terms only rise; to end an election use `tenure delete`');
@@ -128,6 +135,15 @@ CREATE TRIGGER live_sessions_stay BEFORE DELETE ON {schema}.sessions FOR EACH RO
 CREATE TRIGGER sessions_end_once BEFORE UPDATE ON {schema}.sessions FOR EACH ROW
     WHEN (OLD.state <> 'live' AND NEW.state = 'live')
     EXECUTE FUNCTION {schema}.forbid('a session that is over never lives again; restart the node');
+CREATE TRIGGER meta_stays BEFORE DELETE ON {schema}.meta FOR EACH ROW
+    EXECUTE FUNCTION {schema}.forbid('the row names this store, and its nodes rely on it');
+-- To empty a table asks no trigger of its rows.
+CREATE TRIGGER elections_all_stay BEFORE TRUNCATE ON {schema}.elections
+    EXECUTE FUNCTION {schema}.forbid('the rows keep terms from being granted twice; use `tenure delete`');
+CREATE TRIGGER sessions_all_stay BEFORE TRUNCATE ON {schema}.sessions
+    EXECUTE FUNCTION {schema}.forbid('sessions may be live, and their nodes leading; stop the nodes instead');
+CREATE TRIGGER meta_all_stays BEFORE TRUNCATE ON {schema}.meta
+    EXECUTE FUNCTION {schema}.forbid('the row names this store, and its nodes rely on it');
 
 -- ----- parts of the verbs ---------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ use std::process::Child;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use super::process::{as_user, free_port, give, installed, succeed, until_ready};
+use super::process::{as_user, children, free_port, give, installed, succeed, until_gone, until_ready};
 
 const USER: &str = "postgres";
 const PLACES: [&str; 5] = [
@@ -122,10 +122,22 @@ impl Postgres {
         self.directory.path().join("data")
     }
 
+    /// The port that it listens on.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The store URL of its only database.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("postgres://{USER}@127.0.0.1:{}/postgres", self.port)
+        self.url_by(self.port)
+    }
+
+    /// The same by way of another port: that of a [`Proxy`](crate::proxy::Proxy).
+    #[must_use]
+    pub fn url_by(&self, port: u16) -> String {
+        format!("postgres://{USER}@127.0.0.1:{port}/postgres")
     }
 
     /// Signals the server.
@@ -143,6 +155,23 @@ impl Postgres {
         if self.server.is_some() {
             self.signal(Signal::QUIT);
         }
+        self.wait();
+    }
+
+    /// Kills the server with everything that belongs to it, as a machine that stops does.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn kill(&mut self) {
+        let server = self.server.as_ref().expect("it runs").id();
+        let workers = children(server);
+        self.signal(Signal::KILL);
+        self.wait();
+        // They end by themselves when they notice; until then, no other server can have their memory.
+        until_gone(&workers);
+    }
+
+    fn wait(&mut self) {
         if let Some(mut child) = self.server.take() {
             // It ends with us at the latest.
             let _ = child.wait();

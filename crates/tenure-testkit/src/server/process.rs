@@ -71,3 +71,29 @@ pub(super) fn until_ready(server: &mut Child, log: &Path, mut ready: impl FnMut(
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// The processes that a process has started.
+pub(super) fn children(parent: u32) -> Vec<u32> {
+    let number = |path: PathBuf| path.file_name()?.to_str()?.parse().ok();
+    let all = std::fs::read_dir("/proc").expect("the system shows its processes");
+    let all = all.filter_map(|entry| number(entry.ok()?.path()));
+    let line = format!("PPid:\t{parent}");
+    let ours = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+        status.is_ok_and(|status| status.lines().any(|said| said == line))
+    };
+    all.filter(ours).collect()
+}
+
+/// Waits until processes have ended, whoever they belong to by now.
+pub(super) fn until_gone(pids: &[u32]) {
+    let end = clock::now() + PATIENCE;
+    let runs = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+        status.is_ok_and(|status| !status.lines().any(|said| said.starts_with("State:\tZ")))
+    };
+    while pids.iter().any(runs) {
+        assert!(clock::now() < end, "{pids:?} do not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -314,7 +314,7 @@ impl Driver {
 
     fn tell_what_is_held(&self) {
         let held = Held { session: self.machine.session(), until: self.machine.deadline() };
-        self.status.held.send_replace(held);
+        self.status.held.send_replace(Some(held));
     }
 
     fn end(&mut self, ending: Ending) {
@@ -357,6 +357,7 @@ impl Drop for LastWords {
         };
         let _ = self.status.ending.set(Ending::DriverDied);
         self.page.close(reason);
+        self.status.held.send_replace(None);
         self.roster.close_all(reason);
         self.roster.cut_off_all();
     }
