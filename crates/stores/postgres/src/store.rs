@@ -44,7 +44,7 @@ impl PostgresStore {
     /// [`StoreError::Misconfigured`] if the URL or the database cannot be used, with what to do;
     /// [`StoreError::Unavailable`] if it cannot be reached.
     pub async fn connect(url: &StoreUrl) -> Result<Self, StoreError> {
-        let address = Arc::new(Address::of(url).map_err(StoreError::misconfigured)?);
+        let address = Arc::new(Address::of(url).map_err(StoreError::misconfigured)?.equipped()?);
         let engine = Engine::start()?;
         let prepared = Arc::clone(&address);
         engine.run(async move { setup::prepare(&prepared).await }).await?;
