@@ -33,6 +33,10 @@ pub struct Global {
     /// the user's state directory]
     #[arg(long, global = true, env = "TENURE_STORE", hide_env_values = true, value_name = "URL")]
     pub store: Option<String>,
+    /// Read the store's password from this file; without it from TENURE_STORE_PASSWORD, if that is set
+    #[arg(long, global = true, env = "TENURE_STORE_PASSWORD_FILE", hide_env_values = true, value_name = "FILE",
+          value_hint = ValueHint::FilePath)]
+    pub store_password_file: Option<PathBuf>,
     /// Separates users of one store
     #[arg(long, global = true, env = "TENURE_NAMESPACE", value_name = "NAME", default_value = "default")]
     pub namespace: Namespace,

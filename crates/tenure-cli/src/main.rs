@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cli` | the words of the command line: subcommands and their flags |
 //! | `settings` | flag > environment > file > default, and where each value came from |
+//! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
 //! | `commands/` | one file per subcommand |
 //! | `run/` | the supervisor of `tenure run`, and the guardian process beside it |
 //! | `output` | tables and JSON, relative times, colours, and pipes that are closed early |
@@ -22,6 +23,8 @@ use std::process::ExitCode;
 use crate::failure::{Exit, Failure};
 
 fn main() -> ExitCode {
+    // The only one in this process, for whatever encrypts. Nobody can have been earlier.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     // The guardian of `tenure run` is this same program, started by itself.
     if let Some(guardian) = run::guardian_wanted() {
         return guardian;

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tenure::{ConnectError, Namespace, Options, Store, StoreError};
 use tenure_store::Told;
 
@@ -15,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Connects to the store that the settings name.
 pub async fn connect(global: &Global) -> Result<Arc<dyn Store>, Failure> {
-    let url = url(global);
+    let url = url(global)?;
     match tokio::time::timeout(LIMIT, open(url.as_deref(), &global.namespace)).await {
         Ok(connected) => Ok(connected?),
         Err(_) => Err(silent()),
@@ -33,17 +34,66 @@ pub async fn open(url: Option<&str>, namespace: &Namespace) -> Result<Arc<dyn St
     }
 }
 
-/// The URL in force, with the namespace in it; `None`: the default store.
-pub fn url(global: &Global) -> Option<String> {
-    let url = global.store.as_ref()?;
+/// The URL in force, with the namespace and the password in it; `None`: the default store.
+///
+/// # Errors
+/// If the password cannot be read, or there is nobody whose it could be.
+pub fn url(global: &Global) -> Result<Option<String>, Failure> {
+    let Some(url) = &global.store else { return Ok(None) };
+    let url = with_password(url, || password(global))?;
     let names_one = url
         .split_once('?')
         .is_some_and(|(_, query)| query.split('&').any(|pair| pair.starts_with("namespace=")));
     if names_one {
-        return Some(url.clone());
+        return Ok(Some(url));
     }
     let joint = if url.contains('?') { '&' } else { '?' };
-    Some(format!("{url}{joint}namespace={}", global.namespace))
+    Ok(Some(format!("{url}{joint}namespace={}", global.namespace)))
+}
+
+/// The password from the file, or else from the environment. It is no flag: everybody reads command lines.
+fn password(global: &Global) -> Result<Option<String>, Failure> {
+    let Some(file) = &global.store_password_file else {
+        return match std::env::var("TENURE_STORE_PASSWORD") {
+            Ok(password) => Ok(Some(password).filter(|password| !password.is_empty())),
+            Err(std::env::VarError::NotPresent) => Ok(None),
+            Err(std::env::VarError::NotUnicode(_)) => {
+                Err(Failure::Usage(String::from("the password in TENURE_STORE_PASSWORD is not UTF-8")))
+            }
+        };
+    };
+    let wrong = |problem: &str| {
+        Failure::Usage(format!("the password in `{}` cannot be read: {problem}", file.display()))
+    };
+    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?;
+    // The end of the line is an editor's, and no part of it.
+    let password = text.strip_suffix('\n').unwrap_or(&text);
+    let password = password.strip_suffix('\r').unwrap_or(password);
+    if password.is_empty() {
+        return Err(wrong("the file is empty"));
+    }
+    Ok(Some(password.to_owned()))
+}
+
+/// Puts a password behind the user of a URL, unless there is one. Stores without users have none.
+fn with_password(
+    url: &str,
+    password: impl FnOnce() -> Result<Option<String>, Failure>,
+) -> Result<String, Failure> {
+    let Some((scheme, rest)) = url.split_once("://") else { return Ok(url.to_owned()) };
+    let (authority, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    let user = authority.rsplit_once('@');
+    if user.is_some_and(|(user, _)| user.contains(':')) {
+        return Ok(url.to_owned());
+    }
+    let Some(password) = password()? else { return Ok(url.to_owned()) };
+    let Some((user, hosts)) = user.filter(|(user, _)| !user.is_empty()) else {
+        return Err(Failure::Usage(format!(
+            "there is a password, but nobody in the store URL whose it is; write {scheme}://USER@{authority}{tail}"
+        )));
+    };
+    let password = utf8_percent_encode(&password, NON_ALPHANUMERIC);
+    Ok(format!("{scheme}://{user}:{password}@{hosts}{tail}"))
 }
 
 /// Asks the store, and gives up on one that does not answer.
@@ -66,4 +116,35 @@ fn silent() -> Failure {
         "the store has not answered within {}; is it up, and reachable from here? `tenure check` tells more",
         humantime::format_duration(LIMIT)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(url: &str, password: &str) -> Result<String, String> {
+        with_password(url, || Ok(Some(password.to_owned()))).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_password_is_put_behind_the_user() {
+        assert_eq!(
+            with("postgres://me@h1,h2/db?a=b", "p:@/?%x").unwrap(),
+            "postgres://me:p%3A%40%2F%3F%25x@h1,h2/db?a=b"
+        );
+        assert_eq!(with("postgres://me@h1", "x").unwrap(), "postgres://me:x@h1");
+    }
+
+    #[test]
+    fn a_url_with_a_password_or_of_a_store_without_users_stays_as_it_is() {
+        for url in ["postgres://me:mine@h1/db", "sqlite:/var/lib/x.db", "memory:"] {
+            assert_eq!(with(url, "other").unwrap(), url);
+        }
+    }
+
+    #[test]
+    fn a_password_needs_a_user() {
+        let message = with("postgres://h1/db", "secret").unwrap_err();
+        assert!(message.contains("postgres://USER@h1/db") && !message.contains("secret"), "{message}");
+    }
 }

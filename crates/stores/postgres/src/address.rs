@@ -3,9 +3,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use tenure_store::{StoreUrl, UrlError};
+use percent_encoding::percent_decode_str;
+use tenure_store::{StoreError, StoreUrl, UrlError};
 use tokio_postgres::Config;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::TargetSessionAttrs;
+
+use crate::tls::{Encryption, Tls};
 
 /// Where Tenure's tables are, unless the URL says otherwise.
 const SCHEMA: &str = "tenure";
@@ -17,18 +20,25 @@ const LONGEST: usize = 48;
 pub(crate) struct Address {
     pub config: Config,
     pub schema: String,
+    pub encryption: Encryption,
+    /// What encrypts, if anything does.
+    pub tls: Option<Tls>,
 }
 
 /// What may stand in the URL beside what every store understands.
-const KNOWN: [&str; 6] = ["schema", "sslmode", "connect_timeout", "application_name", "host", "port"];
+const KNOWN: [&str; 7] =
+    ["schema", "sslmode", "sslrootcert", "connect_timeout", "application_name", "host", "port"];
 
 impl Address {
     pub(crate) fn of(url: &StoreUrl) -> Result<Self, UrlError> {
         url.only(&KNOWN)?;
         let (mut schema, mut parameters) = (SCHEMA.to_owned(), Vec::new());
+        let (mut mode, mut roots) = (None, None);
         for (name, value) in &url.parameters {
             match name.as_str() {
                 "schema" => schema = checked(value)?,
+                "sslmode" => mode = Some(value.as_str()),
+                "sslrootcert" => roots = Some(percent_decode_str(value).decode_utf8_lossy()),
                 _ => parameters.push(format!("{name}={value}")),
             }
         }
@@ -41,11 +51,8 @@ impl Address {
         if config.get_dbname().is_none() {
             return Err(wrong("the database is missing"));
         }
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(wrong(
-                "encrypted connections are not built yet, so `sslmode=require` cannot be kept",
-            ));
-        }
+        let encryption = Encryption::asked(mode, roots.as_deref(), config.get_hosts())?;
+        config.ssl_mode(encryption.mode());
         // Of several hosts, the one that accepts writes.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_connect_timeout().is_none() {
@@ -55,7 +62,13 @@ impl Address {
         if config.get_application_name().is_none() {
             config.application_name("tenure");
         }
-        Ok(Self { config, schema })
+        Ok(Self { config, schema, encryption, tls: None })
+    }
+
+    /// The same with what it needs of this machine: whom it trusts is read now.
+    pub(crate) fn equipped(mut self) -> Result<Self, StoreError> {
+        self.tls = self.encryption.connector()?;
+        Ok(self)
     }
 
     /// The schema as an identifier. It was checked, so quoting is only for words that SQL knows.
@@ -119,6 +132,6 @@ mod tests {
         assert!(message("postgres://h1/db?schema=pg_catalog").contains("is wrong"));
         assert!(message("postgres://h1/db?shema=x").contains("unknown parameter `shema`"));
         assert!(message("postgres://h1:port/db").contains("wrong after `postgres:`"));
-        assert!(message("postgres://h1/db?sslmode=require").contains("not built yet"));
+        assert!(message("postgres://h1/db?sslmode=verify-ca").contains("`sslmode=verify-ca` is wrong"));
     }
 }

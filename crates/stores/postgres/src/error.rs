@@ -18,22 +18,37 @@ pub(crate) fn classify(error: Error) -> StoreError {
     }
 }
 
-/// There is no connection: nothing was asked.
-pub(crate) fn no_connection(error: Error) -> StoreError {
-    match error.as_db_error() {
-        Some(refused) => refusal(refused),
-        None => StoreError::unavailable(said(&error)),
+/// There is no connection to any of these places: nothing was asked.
+pub(crate) fn no_connection(error: Error, places: &str) -> StoreError {
+    if let Some(refused) = error.as_db_error() {
+        return refusal(refused);
     }
+    let said = said(&error);
+    // The driver has no other way to say it.
+    if said.contains("password missing") {
+        return StoreError::misconfigured(format!(
+            "PostgreSQL at {places} asks for a password, and there is none; {PASSWORD}"
+        ));
+    }
+    // A replica may be promoted at any time, so this may pass.
+    if said.contains("database does not allow writes") {
+        return StoreError::unavailable(format!(
+            "PostgreSQL at {places} does not allow writes; if it is a replica, name the primary too: \
+             postgres://user@primary,replica/database"
+        ));
+    }
+    StoreError::unavailable(format!("PostgreSQL at {places} cannot be reached: {said}"))
 }
 
 const GONE: &str = "Tenure's tables are gone or were changed; stop all nodes, restore them, and start again";
+const PASSWORD: &str = "check user and password in the store URL (or where the password comes from), and pg_hba.conf on the server";
 
 fn refusal(error: &DbError) -> StoreError {
     let message = error.message().to_owned();
     let state = error.code();
     let advice = match state {
         s if *s == SqlState::INVALID_PASSWORD || *s == SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-            "check user and password in the store URL, and pg_hba.conf on the server"
+            PASSWORD
         }
         s if *s == SqlState::INVALID_CATALOG_NAME => "create it with `createdb`, or correct the store URL",
         s if *s == SqlState::INSUFFICIENT_PRIVILEGE => {

@@ -14,7 +14,7 @@ pub(crate) const EXAMINATION: &str = "jsonb_build_object(
     'standbys', current_setting('synchronous_standby_names'),
     'layout', (SELECT version FROM {schema}.meta),
     'most', current_setting('max_connections')::int,
-    'used', (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'))";
+    'used', (SELECT sum(numbackends)::bigint FROM pg_stat_database))";
 
 #[derive(Deserialize)]
 pub(crate) struct ExaminationWords {

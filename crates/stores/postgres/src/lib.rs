@@ -8,6 +8,8 @@
 //! |---|---|
 //! | `schema.sql` | tables and views for people, and the functions: the rules of the contract |
 //! | `address` | the store URL: where the database is, and in which schema |
+//! | `tls` | whether connections are encrypted, and whom to trust |
+//! | `connect` | a connection: every one is opened there, and in the same way |
 //! | `engine` | a thread with a runtime of its own, which the application cannot starve |
 //! | `line` | one connection, opened again when it must be; never used after a cancelled request |
 //! | `setup` | the schema: made once, also when three nodes start at once |
@@ -19,6 +21,7 @@
 //! | `store` | the contract, verb by verb |
 
 mod address;
+mod connect;
 mod engine;
 mod error;
 mod examination;
@@ -27,6 +30,7 @@ mod line;
 mod news;
 mod setup;
 mod store;
+mod tls;
 mod words;
 
 pub use store::PostgresStore;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use tenure_store::StoreError;
 use tokio::sync::Mutex;
+use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, NoTls};
 
 use crate::address::Address;
-use crate::error::{classify, no_connection};
+use crate::connect::connect;
+use crate::error::classify;
 
 /// A value for a function in the database, with its type: so nothing needs to be prepared, and one
 /// round trip is enough on any connection.
@@ -43,7 +44,7 @@ impl Line {
         let mut slot = self.client.lock().await;
         let client = match slot.take().filter(|client| !client.is_closed()) {
             Some(client) => client,
-            None => connect(&self.address).await?,
+            None => connect(&self.address, None).await?,
         };
         let values: Vec<(&(dyn ToSql + Sync), Type)> =
             values.iter().map(|(value, kind)| (&**value as &(dyn ToSql + Sync), kind.clone())).collect();
@@ -66,15 +67,4 @@ impl Line {
             StoreError::misconfigured(format!("the database answers in other words than ours: {error}"))
         })
     }
-}
-
-/// Opens a connection, and has the current runtime drive it.
-pub(crate) async fn connect(address: &Address) -> Result<Client, StoreError> {
-    let (client, connection) = address.config.connect(NoTls).await.map_err(no_connection)?;
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection to PostgreSQL has ended");
-        }
-    });
-    Ok(client)
 }

@@ -1,16 +1,15 @@
 //! News: LISTEN on a connection of its own. Hints, and never truth: when it is cut, waits are longer, and
 //! nothing else changes.
 
-use std::future::poll_fn;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tenure_core::{ElectionName, Namespace};
 use tenure_store::{Hint, Listeners, StoreError};
-use tokio_postgres::{AsyncMessage, NoTls};
 
 use crate::address::Address;
-use crate::error::{classify, no_connection};
+use crate::connect::connect;
+use crate::error::classify;
 
 /// How soon a connection that was lost is opened again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -39,18 +38,8 @@ async fn hear(
     namespace: &Namespace,
     listeners: &Weak<Listeners>,
 ) -> Result<(), StoreError> {
-    let (client, mut connection) = address.config.connect(NoTls).await.map_err(no_connection)?;
     let (notified, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    // The connection only moves while it is polled, so it is driven beside us.
-    tokio::spawn(async move {
-        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-            if let AsyncMessage::Notification(notification) = message
-                && notified.send(notification).is_err()
-            {
-                return;
-            }
-        }
-    });
+    let client = connect(address, Some(notified)).await?;
     client.batch_execute(&format!("LISTEN \"{}\"", address.channel())).await.map_err(classify)?;
     // First listen, then look: in between, nothing can be missed.
     tell(listeners, &Hint::All);

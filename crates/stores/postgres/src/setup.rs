@@ -4,8 +4,8 @@ use tenure_store::StoreError;
 use tokio_postgres::Client;
 
 use crate::address::Address;
+use crate::connect::connect;
 use crate::error::classify;
-use crate::line::connect;
 
 const VERSION: i32 = 1;
 /// The oldest server that knows all that is used.
@@ -14,7 +14,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 
 /// Sees to it that the tables are there, and ours.
 pub(crate) async fn prepare(address: &Address) -> Result<(), StoreError> {
-    let client = connect(address).await?;
+    let client = connect(address, None).await?;
     let server: i32 = one(&client, "SELECT current_setting('server_version_num')::int").await?;
     if server < OLDEST {
         return Err(StoreError::misconfigured(format!(
@@ -50,7 +50,17 @@ where
 /// The layout that is there, if there is one.
 async fn version(client: &Client, address: &Address) -> Result<Option<i32>, StoreError> {
     let schema = address.quoted();
-    let there: bool = one(client, &format!("SELECT to_regclass('{schema}.meta') IS NOT NULL")).await?;
+    // Not `to_regclass`: it may answer from a cache that has not heard of what was made while we waited for
+    // the lock.
+    let there: bool = one(
+        client,
+        &format!(
+            "SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                            WHERE n.nspname = '{}' AND c.relname = 'meta')",
+            address.schema
+        ),
+    )
+    .await?;
     if !there {
         return Ok(None);
     }

@@ -16,11 +16,12 @@ use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::address::Address;
+use crate::connect::connect;
 use crate::engine::Engine;
 use crate::error::classify;
 use crate::examination::{EXAMINATION, ExaminationWords};
 use crate::fence::Held;
-use crate::line::{Line, Value, connect};
+use crate::line::{Line, Value};
 use crate::words::{
     Answer, CandidateWords, ClaimWords, DeletionWords, Done, ElectionWords, EventWords, ListWords, NodeWords,
     OpenWords, PetitionWords, RenewWords, SeenWords, foreign,
@@ -51,7 +52,7 @@ impl PostgresStore {
     /// [`StoreError::Misconfigured`] if the URL or the database cannot be used, with what to do;
     /// [`StoreError::Unavailable`] if it cannot be reached.
     pub async fn connect(url: &StoreUrl) -> Result<Self, StoreError> {
-        let address = Arc::new(Address::of(url).map_err(StoreError::misconfigured)?);
+        let address = Arc::new(Address::of(url).map_err(StoreError::misconfigured)?.equipped()?);
         let engine = Engine::start()?;
         let prepared = Arc::clone(&address);
         engine.run(async move { setup::prepare(&prepared).await }).await?;
@@ -92,7 +93,7 @@ impl PostgresStore {
         let idle = self.fence.lock().await.take().filter(|client| !client.is_closed());
         let mut client = match idle {
             Some(client) => client,
-            None => self.engine.run(async move { connect(&address).await }).await?,
+            None => self.engine.run(async move { connect(&address, None).await }).await?,
         };
         let (schema, namespace) = (self.address.quoted(), self.options.namespace.as_str());
         let held = Held { schema: &schema, namespace, lease: &lease };

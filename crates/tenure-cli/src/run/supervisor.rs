@@ -44,7 +44,7 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
     let hello = Hello {
         supervisor: rustix::process::getpid().as_raw_nonzero().get(),
         group: rustix::process::getpgrp().as_raw_nonzero().get(),
-        store: store::url(global),
+        store: store::url(global)?,
         namespace: global.namespace.to_string(),
         patience: margins.patience,
         margin: margins.margin,
@@ -180,7 +180,7 @@ async fn start(
 async fn reach(global: &Global, voice: &Voice) -> Result<Arc<dyn Store>, Failure> {
     let mut said = None;
     loop {
-        let url = store::url(global);
+        let url = store::url(global)?;
         match store::open(url.as_deref(), &global.namespace).await {
             Err(ConnectError::Store(error @ (StoreError::Unavailable(_) | StoreError::Indeterminate(_)))) => {
                 let problem = chain(&error);

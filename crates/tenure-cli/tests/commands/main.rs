@@ -4,7 +4,9 @@
 
 mod checking;
 mod connecting;
+mod encryption;
 mod handing_over;
+mod passwords;
 mod reading;
 mod settings;
 mod stage;

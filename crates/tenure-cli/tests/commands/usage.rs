@@ -55,9 +55,12 @@ fn a_missing_or_impossible_election_is_a_matter_of_usage() {
 #[test]
 fn the_version_names_the_stores_of_this_build() {
     let version = env!("CARGO_PKG_VERSION");
-    assert_eq!(tenure(&["version"]).done().out, format!("tenure {version} (stores: sqlite, memory)\n"));
+    assert_eq!(
+        tenure(&["version"]).done().out,
+        format!("tenure {version} (stores: sqlite, postgres, memory)\n")
+    );
     let json = tenure(&["version", "--json"]).done().json();
-    assert_eq!(json, serde_json::json!({"version": version, "stores": ["sqlite", "memory"]}));
+    assert_eq!(json, serde_json::json!({"version": version, "stores": ["sqlite", "postgres", "memory"]}));
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! A private PostgreSQL.
 
 use std::fs::File;
+use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
@@ -43,20 +45,45 @@ impl Postgres {
     /// As for [`Postgres::start`].
     #[must_use]
     pub fn start_with(settings: &[&str]) -> Self {
+        Self::made(settings, &[], &["-A", "trust"])
+    }
+
+    /// One that encrypts connections, with this certificate and its key (PEM).
+    ///
+    /// # Panics
+    /// As for [`Postgres::start`].
+    #[must_use]
+    pub fn start_encrypted(certificate: &str, key: &str) -> Self {
+        let files = [("server.crt", certificate), ("server.key", key)];
+        let settings = ["fsync=off", "ssl=on", "ssl_cert_file=../server.crt", "ssl_key_file=../server.key"];
+        Self::made(&settings, &files, &["-A", "trust"])
+    }
+
+    /// One that lets nobody in without this password.
+    ///
+    /// # Panics
+    /// As for [`Postgres::start`].
+    #[must_use]
+    pub fn start_protected(password: &str) -> Self {
+        let files = [("password", password)];
+        Self::made(&["fsync=off"], &files, &["-A", "scram-sha-256", "--pwfile", "password"])
+    }
+
+    /// With these files beside its data, which nobody but the server may read.
+    fn made(settings: &[&str], files: &[(&str, &str)], options: &[&str]) -> Self {
         let directory = TempDir::with_prefix("tenure-pg-").expect("there is a place for temporary files");
+        for (name, text) in files {
+            let path = directory.path().join(name);
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path);
+            let written = file.as_mut().map(|file| file.write_all(text.as_bytes()));
+            assert!(matches!(written, Ok(Ok(()))), "{} cannot be written", path.display());
+            give(&path, USER);
+        }
         give(directory.path(), USER);
-        let data = directory.path().join("data");
         let mut initdb = as_user(USER, &program("initdb"));
-        initdb.arg("-D").arg(&data).args([
-            "-A",
-            "trust",
-            "-U",
-            USER,
-            "-E",
-            "UTF8",
-            "--no-locale",
-            "--no-sync",
-        ]);
+        initdb.current_dir(directory.path()).args(options);
+        initdb.arg("-D").arg(directory.path().join("data"));
+        initdb.args(["-U", USER, "-E", "UTF8", "--no-locale", "--no-sync"]);
         succeed(&mut initdb);
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let mut postgres = Self { directory, port: free_port(), server: None, settings };
@@ -87,6 +114,18 @@ impl Postgres {
     #[must_use]
     pub fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Starts it again as a replica, which nobody promotes.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub fn demote(&mut self) {
+        self.stop();
+        let signal = self.data().join("standby.signal");
+        File::create(&signal).expect("the server's data can be written");
+        give(&signal, USER);
+        self.launch();
     }
 
     /// Starts the server on its data, on the same port as before.
@@ -138,6 +177,12 @@ impl Postgres {
     #[must_use]
     pub fn url_by(&self, port: u16) -> String {
         format!("postgres://{USER}@127.0.0.1:{port}/postgres")
+    }
+
+    /// The same for this user, or for `user:password`.
+    #[must_use]
+    pub fn url_as(&self, user: &str) -> String {
+        format!("postgres://{user}@127.0.0.1:{}/postgres", self.port)
     }
 
     /// Signals the server.

@@ -33,15 +33,11 @@ pub(super) fn as_user(user: &str, program: &Path) -> Command {
     command
 }
 
-/// Gives a directory to another user, if we may.
-pub(super) fn give(directory: &Path, user: &str) {
+/// Gives a file or a directory to another user, if we may.
+pub(super) fn give(path: &Path, user: &str) {
     if is_root() {
-        let given = Command::new("chown").arg(user).arg(directory).status();
-        assert!(
-            given.is_ok_and(|status| status.success()),
-            "{} cannot be given to {user}",
-            directory.display()
-        );
+        let given = Command::new("chown").arg(user).arg(path).status();
+        assert!(given.is_ok_and(|status| status.success()), "{} cannot be given to {user}", path.display());
     }
 }
 
