@@ -38,8 +38,9 @@ pub enum Next {
 /// Leads until leadership is lost or given up.
 pub async fn serve(desk: Arc<Desk>, leadership: Leadership, orders: &mut UnboundedReceiver<Order>) -> Next {
     desk.watcher.watch(&leadership);
+    // Meant for a leadership before this one. Whoever hears of this one may give its first order at once.
+    while orders.try_recv().is_ok() {}
     tell(&desk, "elected", &leadership, json!({}));
-    while orders.try_recv().is_ok() {} // meant for a leadership before this one
     let mut writer = Writer::start(&desk, &leadership);
     loop {
         let order = tokio::select! {
