@@ -98,6 +98,8 @@ impl Transaction<'_> {
         let Ok(over) = self.live(session) else { return };
         over.state = if ending == Ending::Lapsed { NodeState::Expired } else { NodeState::Left };
         let node = over.info.id.clone();
+        let renewed = over.renewed;
+        let silent = u64::try_from(self.now.since(renewed).as_millis()).unwrap_or(u64::MAX);
         let mut freed = Vec::new();
         for (name, election) in &mut self.space.elections {
             election.waiting.retain(|waiting| waiting.session != session);
@@ -109,7 +111,7 @@ impl Transaction<'_> {
         let (kind, data) = match ending {
             Ending::Closed => (EventKind::LeaderResigned, json!({})),
             Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
-            Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed"})),
+            Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed", "silent_ms": silent})),
         };
         for (election, term) in freed {
             self.tell(kind, &election, Some(&node), term, &data);

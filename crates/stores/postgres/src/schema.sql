@@ -226,6 +226,10 @@ BEGIN
     UPDATE sessions SET state = CASE ending WHEN 'lapsed' THEN 'expired' ELSE 'left' END
         WHERE id = sess AND state = 'live' RETURNING * INTO s;
     IF NOT FOUND THEN RETURN; END IF;
+    IF ending = 'lapsed' THEN
+        more := more || jsonb_build_object('silent_ms',
+            greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint);
+    END IF;
     WITH free AS (
         UPDATE elections SET session = NULL, events = events + 1 WHERE session = sess
         RETURNING namespace, election, events, term),

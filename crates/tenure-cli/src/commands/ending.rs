@@ -1,7 +1,7 @@
 //! How a term ended, as the history tells it.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store};
@@ -12,7 +12,10 @@ use crate::store::ask;
 /// The end of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
+    /// When it was written down.
     pub at: SystemTime,
+    /// How long before that its leader had last been heard of, if it fell silent.
+    pub silent: Option<Duration>,
     pub kind: EventKind,
     /// Why, if it was not the leader's own idea.
     pub reason: Option<String>,
@@ -30,7 +33,13 @@ impl Ending {
             EventKind::LeaderLost => word(event, "reason"),
             _ => since[..ended].iter().rev().find_map(|earlier| asked(earlier, term)),
         };
-        Some(Self { at: event.time, kind: event.kind, reason })
+        let silent = number(event, "silent_ms").map(Duration::from_millis);
+        Some(Self { at: event.time, silent, kind: event.kind, reason })
+    }
+
+    /// When its leader was last heard of: until then it led for certain.
+    pub fn last_sign(&self) -> SystemTime {
+        self.at - self.silent.unwrap_or_default()
     }
 
     /// The same, from the store.
@@ -77,9 +86,18 @@ fn asked(event: &EventRecord, term: u64) -> Option<String> {
 }
 
 /// A word in the data of an event.
-pub fn word(event: &EventRecord, key: &str) -> Option<String> {
-    let data: Value = serde_json::from_str(&event.data).ok()?;
-    Some(data.get(key)?.as_str()?.to_owned())
+fn word(event: &EventRecord, key: &str) -> Option<String> {
+    Some(datum(event, key)?.as_str()?.to_owned())
+}
+
+/// A number in the data of an event.
+fn number(event: &EventRecord, key: &str) -> Option<u64> {
+    datum(event, key)?.as_u64()
+}
+
+fn datum(event: &EventRecord, key: &str) -> Option<Value> {
+    let mut data: Value = serde_json::from_str(&event.data).ok()?;
+    data.get_mut(key).map(Value::take)
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ struct Told {
     previous_ended: Option<&'static str>,
     previous_ended_at: Option<String>,
     previous_reason: Option<String>,
-    /// How long nobody led before this term.
+    /// How long nobody led before this term; at most, if the leader before fell silent.
     gap_ms: Option<u64>,
     ended_at: Option<String>,
     ended_by: Option<&'static str>,
@@ -118,14 +118,15 @@ impl<'a> Story<'a> {
         })
     }
 
-    /// How long nobody led before this term, by the wall clocks of those who wrote the history.
+    /// How long nobody led before this term, by the wall clocks of those who wrote the history; at
+    /// most, if the leader before fell silent: it led on for a while, and nobody was told how long.
     fn gap(&self) -> Option<Duration> {
-        let ended = self.previous.as_ref()?.ending.as_ref()?.at;
+        let ended = self.previous.as_ref()?.ending.as_ref()?.last_sign();
         Some(self.elected.duration_since(ended).unwrap_or_default())
     }
 
     fn lasted(&self, now: SystemTime) -> Duration {
-        let end = self.ending.as_ref().map_or(now, |ending| ending.at);
+        let end = self.ending.as_ref().map_or(now, Ending::last_sign);
         end.duration_since(self.elected).unwrap_or_default()
     }
 
@@ -141,10 +142,10 @@ impl<'a> Story<'a> {
             previous_leader: previous.map(|previous| previous.leader.clone()),
             previous_term: previous.map(|previous| previous.term),
             previous_ended: before.map(|ending| ending.kind.name()),
-            previous_ended_at: before.map(|ending| timestamp(ending.at)),
+            previous_ended_at: before.map(|ending| timestamp(ending.last_sign())),
             previous_reason: before.and_then(|ending| ending.reason.clone()),
             gap_ms: self.gap().map(millis),
-            ended_at: ending.map(|ending| timestamp(ending.at)),
+            ended_at: ending.map(|ending| timestamp(ending.last_sign())),
             ended_by: ending.map(|ending| ending.kind.name()),
             reason: ending.and_then(|ending| ending.reason.clone()),
             lasted_ms: millis(self.lasted(now)),
@@ -163,21 +164,19 @@ impl<'a> Story<'a> {
                 text.push_str(&format!("\nBefore it, {leader} led under term {term}."));
             }
             Some(Previous { leader, term, ending: Some(ending) }) => {
-                let (until, why) = (moment(ending.at), why(ending));
+                let (until, why) = (moment(ending.last_sign()), why(ending));
                 text.push_str(&format!("\nBefore it, {leader} led under term {term}, until {until}: {why}."));
             }
         }
-        match (self.gap(), self.after_lapse()) {
-            // The loss is written down by whoever takes over, so this gap is not in the history.
-            (Some(_), true) => {
-                text.push_str("\nSince when nobody had led is not in the history: a loss is written down by the successor.");
-            }
-            (Some(gap), false) => text.push_str(&format!("\nNobody led for {}.", length(gap))),
-            (None, _) => {}
+        if let Some(gap) = self.gap() {
+            let most = if self.after_silence() { "at most " } else { "" };
+            text.push_str(&format!("\nNobody led for {most}{}.", length(gap)));
         }
         let lasted = length(self.lasted(now));
         text.push_str(&match &self.ending {
-            Some(ending) => format!("\nIt led for {lasted}, until {}: {}.", moment(ending.at), why(ending)),
+            Some(ending) => {
+                format!("\nIt led for {lasted}, until {}: {}.", moment(ending.last_sign()), why(ending))
+            }
             None if leads => format!("\nIt still leads, {lasted} so far."),
             None if self.succeeded => String::from("\nHow it ended is not in the history."),
             None => String::from(
@@ -187,9 +186,9 @@ impl<'a> Story<'a> {
         text
     }
 
-    fn after_lapse(&self) -> bool {
+    fn after_silence(&self) -> bool {
         let ending = self.previous.as_ref().and_then(|previous| previous.ending.as_ref());
-        ending.is_some_and(|ending| ending.reason.as_deref() == Some("lapsed"))
+        ending.is_some_and(|ending| ending.silent.is_some())
     }
 }
 

@@ -59,7 +59,12 @@ fn a_loss_is_told_with_its_reason() {
     let first = stage.tenure(&["explain", "nightly", "--term", "1", "--json"]).done().json();
     assert_eq!((&first["ended_by"], &first["reason"]), (&json!("leader_lost"), &json!("lapsed")));
     let said = stage.tenure(&["explain", "nightly"]).done();
-    assert!(said.out.contains(": it was silent for its whole ttl.\n"), "{said:?}");
+    assert!(said.out.contains(": it was silent for its whole ttl.\nNobody led for at most "), "{said:?}");
+    let second = stage.tenure(&["explain", "nightly", "--json"]).done().json();
+    assert!(
+        second["gap_ms"].as_u64().unwrap() >= 100,
+        "from its last sign of life, so its whole ttl: {second}"
+    );
 }
 
 #[test]

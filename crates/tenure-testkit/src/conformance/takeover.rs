@@ -73,7 +73,9 @@ pub async fn it_frees_every_election_of_the_session(fixture: Arc<Fixture>) {
         let lost = events(&store, name).await.into_iter().find(|event| event.kind == EventKind::LeaderLost);
         let lost = lost.unwrap_or_else(|| panic!("the loss of {name} is recorded"));
         assert_eq!(lost.node.as_ref(), Some(&leader.id));
-        assert!(lost.data.contains("lapsed"), "{}", lost.data);
+        let data: serde_json::Value = serde_json::from_str(&lost.data).expect("it is JSON");
+        assert_eq!(data["reason"], "lapsed");
+        assert!(data["silent_ms"].is_u64(), "how long it had been silent: {data}");
     }
     for name in &names[1..] {
         assert_eq!(holder(&store, name).await, None);

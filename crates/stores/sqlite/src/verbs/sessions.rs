@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 use serde_json::json;
-use tenure_core::{NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
+use tenure_core::{Age, NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
 use tenure_store::{EventKind, Open, StoreError};
 
 use super::{Scope, history};
@@ -64,7 +64,7 @@ pub(crate) fn open(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
             if request.over != Some(stamp) {
                 return Ok(Opening::Occupied { pulse: occupant });
             }
-            end(scope, stamp.session, &request.node.id, Ending::Lapsed)?;
+            end(scope, stamp.session, &request.node.id, Ending::Lapsed(occupant.age))?;
         }
     }
     if let Some(earlier) = request.supersedes
@@ -168,7 +168,7 @@ pub(crate) fn close(scope: &Scope<'_>, session: SessionId) -> Result<(), Stop> {
 pub(super) fn retire(scope: &Scope<'_>, over: Stamp) -> Result<bool, Stop> {
     match find(scope, over.session)? {
         Some(live) if live.pulse.stamp == over => {
-            end(scope, over.session, &live.node, Ending::Lapsed)?;
+            end(scope, over.session, &live.node, Ending::Lapsed(live.pulse.age))?;
             Ok(true)
         }
         _ => Ok(false),
@@ -182,19 +182,24 @@ enum Ending {
     Closed,
     /// Its own process has opened another one.
     Superseded,
-    /// It was silent for its whole life.
-    Lapsed,
+    /// It was silent for its whole life; how old its last sign of it was.
+    Lapsed(Age),
 }
 
 /// Ends a live session and everything that hangs from it.
 fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> Result<(), Stop> {
     let id = session.to_string();
-    let state = if ending == Ending::Lapsed { "expired" } else { "left" };
+    let state = if matches!(ending, Ending::Lapsed(_)) { "expired" } else { "left" };
     scope.execute("UPDATE tenure_sessions SET state = ?2 WHERE id = ?1", params![id, state])?;
     let (freed, data) = match ending {
         Ending::Closed => (EventKind::LeaderResigned, json!({})),
         Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
-        Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed"})),
+        Ending::Lapsed(Age::Exact(age)) => {
+            let silent = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+            (EventKind::LeaderLost, json!({"reason": "lapsed", "silent_ms": silent}))
+        }
+        // Its clock was another one.
+        Ending::Lapsed(_) => (EventKind::LeaderLost, json!({"reason": "lapsed"})),
     };
     history::free_all(scope, session, freed, node, &data)?;
     scope.execute("DELETE FROM tenure_candidates WHERE session = ?1", [&id])?;
@@ -206,6 +211,6 @@ fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> 
     match ending {
         Ending::Closed => history::tell_of_node(scope, EventKind::NodeLeft, node, &json!({})),
         Ending::Superseded => history::tell_of_node(scope, EventKind::NodeLeft, node, &data),
-        Ending::Lapsed => history::tell_of_node(scope, EventKind::NodeExpired, node, &json!({})),
+        Ending::Lapsed(_) => history::tell_of_node(scope, EventKind::NodeExpired, node, &json!({})),
     }
 }
