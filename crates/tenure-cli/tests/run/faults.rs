@@ -48,6 +48,36 @@ fn a_hang_up_reaches_the_program_and_the_command_ends_with_it() {
     assert_eq!(run.code(), 128 + 1, "the program took it as its end");
 }
 
+/// A real terminal, whose window is closed: the kernel hangs up, and there is nobody to write to any more.
+#[test]
+fn a_terminal_that_is_closed_ends_the_program_and_frees_the_lease() {
+    let stage = Stage::new();
+    let words = [
+        env!("CARGO_BIN_EXE_tenure"),
+        "run",
+        "--election",
+        "nightly",
+        "--node",
+        "alpha",
+        "--ttl",
+        NEVER,
+        "--",
+    ];
+    let line = [words.map(String::from).to_vec(), witness::command()].concat().join(" ");
+    let mut terminal = std::process::Command::new("script");
+    terminal.args(["-qec", &line, "/dev/null"]).env("TENURE_STORE", stage.place().url());
+    terminal.env(witness::LOG, stage.log()).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut terminal = terminal.spawn().unwrap();
+    let beat = stage.beat_of("alpha", 0);
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    until("the program is gone", || (!lives(beat.pid)).then_some(()));
+    until("the lease is free", || {
+        let leader = stage.tenure().args(["leader", "nightly"]).output().unwrap();
+        (leader.status.code() == Some(1)).then_some(())
+    });
+}
+
 #[test]
 fn a_program_that_outlives_a_hang_up_is_not_ended_by_it() {
     let stage = Stage::new();
