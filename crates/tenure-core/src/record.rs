@@ -49,6 +49,18 @@ impl std::str::FromStr for SessionId {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StoreIdentity(pub u128);
 
+impl StoreIdentity {
+    /// The identity that all of these make together. One of them is random already, so this only has to
+    /// keep different ones apart: FNV-1a.
+    #[must_use]
+    pub fn of(parts: &[&[u8]]) -> Self {
+        const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+        const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+        let bytes = parts.iter().copied().flatten();
+        Self(bytes.fold(OFFSET, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME)))
+    }
+}
+
 impl fmt::Debug for StoreIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Store({:x})", self.0)

@@ -89,6 +89,25 @@ pub struct Claim {
     pub since: Option<Term>,
 }
 
+impl Claim {
+    /// A claim of priority 0 that retires nobody, shows no courtesy, and has seen nothing.
+    #[must_use]
+    pub const fn plain(session: SessionId, election: ElectionName, attempt: u64) -> Self {
+        Self {
+            session,
+            election,
+            attempt,
+            priority: 0,
+            courteous: false,
+            over: None,
+            disinherit: None,
+            tell_only: false,
+            above: Term::NONE,
+            since: None,
+        }
+    }
+}
+
 /// Gives up a lease, a place in line, or a claim whose outcome is unknown.
 #[derive(Clone, Debug)]
 pub struct Resign {
@@ -188,6 +207,14 @@ pub struct Finding {
     pub value: String,
     /// What to do about it, or what follows from it.
     pub advice: Option<String>,
+}
+
+impl Finding {
+    /// As it should be; or else what to do.
+    #[must_use]
+    pub fn new(name: &'static str, fine: bool, value: String, advice: &str) -> Self {
+        Self { name, fine, value, advice: (!fine).then(|| advice.to_owned()) }
+    }
 }
 
 /// Word that something may have changed. It carries no truth: whoever hears it reads.

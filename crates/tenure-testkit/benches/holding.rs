@@ -9,6 +9,7 @@ use std::time::Duration;
 use common::place::Place;
 use common::process::{Troupe, say};
 use common::samples::human;
+use common::usage::{cpu, resident};
 use common::{Bench, Outcome};
 use futures_util::future::join_all;
 use tenure::{Leadership, Node};
@@ -128,9 +129,9 @@ fn watch(store: &str, database: Option<&Path>, elections: usize, intervals: u32)
     // What winning left behind (news of one's own grants, say) is not the cost of holding.
     std::thread::sleep(2 * INTERVAL);
     let log = database.map(Log::open).transpose()?;
-    let (cpu, renewed) = (cpu(pid)?, log.as_ref().map(Log::renewals).transpose()?);
+    let (before, renewed) = (cpu(pid)?, log.as_ref().map(Log::renewals).transpose()?);
     std::thread::sleep(INTERVAL * intervals);
-    let cpu = self::cpu(pid)?.saturating_sub(cpu);
+    let used = cpu(pid)?.saturating_sub(before);
     let renewals = log.as_ref().map(Log::renewals).transpose()?.unwrap_or(0) - renewed.unwrap_or(0);
     let (commits, bytes) = log.as_ref().map(Log::growth).transpose()?.unwrap_or((0, 0));
     troupe.order("holder", "stop")?;
@@ -146,11 +147,11 @@ fn watch(store: &str, database: Option<&Path>, elections: usize, intervals: u32)
         each(commits),
         each(renewals),
         each(bytes),
-        human(cpu / intervals),
-        resident(pid)?,
+        human(used / intervals),
+        format!("{:.1} MiB", resident(pid)? as f64 / 1024.0),
         human(won_in),
     );
-    Ok(Some(Held { elections, intervals, commits, renewals, cpu }))
+    Ok(Some(Held { elections, intervals, commits, renewals, cpu: used }))
 }
 
 /// The process: wins so many elections, and holds them until told otherwise.
@@ -210,21 +211,4 @@ impl Log {
         let sequence: i64 = self.connection.query_row(sql, [], |row| row.get(0))?;
         Ok(u64::try_from(sequence)?)
     }
-}
-
-/// The time that all threads of a process have run.
-fn cpu(pid: u32) -> Outcome<Duration> {
-    let mut nanos = 0;
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-        nanos += told.split(' ').next().unwrap_or_default().parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(nanos))
-}
-
-fn resident(pid: u32) -> Outcome<String> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix(" kB"));
-    let kilobytes: u64 = kilobytes.ok_or("the system does not tell memory")?.trim().parse()?;
-    Ok(format!("{:.1} MB", kilobytes as f64 / 1000.0))
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use common::process::{Troupe, say};
 use common::samples::{Samples, human, show};
+use common::usage::{cpu, resident};
 use common::{Bench, Outcome, candidate};
 use futures_util::future::join_all;
 use tenure::Node;
@@ -39,7 +40,6 @@ struct Stage {
     troupe: Troupe,
     runtime: Runtime,
     client: Client,
-    /// Hears a NOTIFY, for the floor.
     server: Postgres,
     launched: usize,
 }
@@ -174,14 +174,14 @@ fn idle(bench: &Bench) -> Outcome<()> {
     stage.wait_for(2)?;
     std::thread::sleep(TTL);
     let pids = (1..=3).map(|n| stage.troupe.pid(&format!("node-{n}"))).collect::<Outcome<Vec<_>>>()?;
-    let cpu = |pids: &[u32]| pids.iter().map(|pid| cpu(*pid)).sum::<Outcome<Duration>>();
+    let used = |pids: &[u32]| pids.iter().map(|pid| cpu(*pid)).sum::<Outcome<Duration>>();
     let counters = "SELECT xact_commit FROM pg_stat_database WHERE datname = 'postgres'";
     let writes =
         "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::bigint FROM pg_stat_user_tables";
     let look = |stage: &Stage| Outcome::Ok((stage.one::<i64>(counters)?, stage.one::<i64>(writes)?));
-    let (before, busy) = (look(&stage)?, cpu(&pids)?);
+    let (before, busy) = (look(&stage)?, used(&pids)?);
     std::thread::sleep(TTL / 3 * INTERVALS);
-    let (after, busy) = (look(&stage)?, cpu(&pids)?.saturating_sub(busy));
+    let (after, busy) = (look(&stage)?, used(&pids)?.saturating_sub(busy));
     let per_node = |count: i64| count as f64 / f64::from(INTERVALS) / 3.0;
     let (statements, written) = (per_node(after.0 - before.0 - 2), per_node(after.1 - before.1));
     let memory: u64 = pids.iter().map(|pid| resident(*pid)).sum::<Outcome<u64>>()?;
@@ -244,21 +244,4 @@ fn hold(elections: usize, url: &str) -> Outcome<()> {
         drop(held);
         Outcome::Ok(())
     })
-}
-
-/// The time that all threads of a process have run.
-fn cpu(pid: u32) -> Outcome<Duration> {
-    let mut nanos = 0;
-    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
-        let told = std::fs::read_to_string(thread?.path().join("schedstat"))?;
-        nanos += told.split(' ').next().unwrap_or_default().parse::<u64>()?;
-    }
-    Ok(Duration::from_nanos(nanos))
-}
-
-/// In KiB, what is its own: shared pages of the same binary are counted once by nobody.
-fn resident(pid: u32) -> Outcome<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.strip_suffix(" kB"));
-    Ok(line.ok_or("the system does not tell memory")?.trim().parse()?)
 }

@@ -33,46 +33,41 @@ impl ExaminationWords {
     pub(crate) fn findings(self) -> Vec<Finding> {
         let standbys = if self.standbys.is_empty() { "none".to_owned() } else { self.standbys };
         vec![
-            finding("server", true, format!("PostgreSQL {}", self.version), ""),
-            finding(
+            Finding::new("server", true, format!("PostgreSQL {}", self.version), ""),
+            Finding::new(
                 "writable",
                 !self.recovering,
                 if self.recovering { "in recovery" } else { "yes" }.to_owned(),
                 "this is a replica; name the primary too: postgres://user@primary,replica/database",
             ),
-            finding(
+            Finding::new(
                 "fsync",
                 self.fsync == "on",
                 self.fsync,
                 "a granted term may be forgotten when the power fails: turn it on",
             ),
-            finding(
+            Finding::new(
                 "full page writes",
                 self.full_page_writes == "on",
                 self.full_page_writes,
                 "a crash may tear pages: turn them on, unless the file system cannot tear them",
             ),
             // Set for every write of Tenure's own, so what the database was told does not matter.
-            finding(
+            Finding::new(
                 "synchronous commit",
                 true,
                 format!("{}; Tenure's own writes: on", self.synchronous_commit),
                 "",
             ),
-            finding("synchronous standbys", true, standbys, ""),
-            finding("schema", true, format!("layout {}", self.layout), ""),
-            finding(
+            Finding::new("synchronous standbys", true, standbys, ""),
+            Finding::new("schema", true, format!("layout {}", self.layout), ""),
+            Finding::new(
                 "connections",
                 self.most - self.used >= 10,
                 format!("{} of {}", self.used, self.most),
                 "every node needs three, and one more while it starts: raise max_connections, or use PgBouncer",
             ),
-            finding("news", true, "LISTEN and NOTIFY".to_owned(), ""),
+            Finding::new("news", true, "LISTEN and NOTIFY".to_owned(), ""),
         ]
     }
-}
-
-/// As it should be; or else what to do.
-fn finding(name: &'static str, fine: bool, value: String, advice: &str) -> Finding {
-    Finding { name, fine, value, advice: (!fine).then(|| advice.to_owned()) }
 }

@@ -24,19 +24,12 @@ impl<T> Answer<T> {
     pub(crate) fn told(self) -> Result<Told<T>, StoreError> {
         match (self.lost, self.store, self.value) {
             (true, ..) => Err(StoreError::SessionLost),
-            (false, Some(store), Some(value)) => Ok(Told { store: identity(&store), value }),
+            (false, Some(store), Some(value)) => {
+                Ok(Told { store: StoreIdentity::of(&[store.as_bytes()]), value })
+            }
             _ => Err(foreign("half an answer")),
         }
     }
-}
-
-/// The history, the cluster, the timeline, as one number. The history's name is random already, so this
-/// only has to keep different ones apart: FNV-1a.
-fn identity(text: &str) -> StoreIdentity {
-    let hash = text.bytes().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    });
-    StoreIdentity(hash)
 }
 
 pub(crate) fn foreign(what: &str) -> StoreError {

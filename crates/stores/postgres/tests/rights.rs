@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use kit::{GRANTS, connect, number, person, with_a_humble_role};
-use tenure_core::{ElectionName, NodeId, Opening, SessionId, Standing, Term};
+use tenure_core::{ElectionName, NodeId, Opening, SessionId, Standing};
 use tenure_postgres::PostgresStore;
 use tenure_store::{Claim, Deletion, EventQuery, NodeInfo, Open, Petitioned, Resign, Store};
 use tenure_testkit::server::Postgres;
@@ -27,18 +27,7 @@ async fn opens(store: &PostgresStore, id: &str, session: SessionId) {
 }
 
 async fn claims(store: &PostgresStore, session: SessionId, attempt: u64) -> Standing {
-    let claim = Claim {
-        session,
-        election: nightly(),
-        attempt,
-        priority: 0,
-        courteous: false,
-        over: None,
-        disinherit: None,
-        tell_only: false,
-        above: Term::NONE,
-        since: None,
-    };
+    let claim = Claim::plain(session, nightly(), attempt);
     store.claim(claim).await.unwrap().value
 }
 

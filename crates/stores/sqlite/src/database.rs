@@ -213,15 +213,7 @@ fn transact<T>(
 fn identity(connection: &Connection, file: FileId) -> Result<StoreIdentity, rusqlite::Error> {
     let name: String =
         connection.prepare_cached("SELECT store FROM tenure_meta")?.query_row([], |row| row.get(0))?;
-    let parts = [name.as_bytes(), &file.device.to_be_bytes(), &file.inode.to_be_bytes()];
-    // FNV-1a: the name is random already, this only has to keep different files apart.
-    let hash = parts
-        .iter()
-        .flat_map(|part| part.iter())
-        .fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, byte| {
-            (hash ^ u128::from(*byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-        });
-    Ok(StoreIdentity(hash))
+    Ok(StoreIdentity::of(&[name.as_bytes(), &file.device.to_be_bytes(), &file.inode.to_be_bytes()]))
 }
 
 fn open(path: &Path, create: bool) -> Result<Opened, Stop> {

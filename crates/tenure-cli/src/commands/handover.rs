@@ -1,4 +1,4 @@
-//! `tenure resign` and `tenure transfer`: the leader is asked to make way, and we wait until it has.
+//! A planned hand-over: the leader is asked to make way, and we wait until it has.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::ending::Ending;
 use super::follow::News;
 use super::sight::Sight;
 use super::unknown::unknown;
-use crate::cli::{Global, Resign, Transfer};
+use crate::cli::Global;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::store::ask;
@@ -23,15 +23,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// After this, whoever waits is told for what.
 const LONG: Duration = Duration::from_secs(1);
 
-pub async fn resign(store: Arc<dyn Store>, global: &Global, asked: &Resign) -> Result<Exit, Failure> {
-    hand_over(store, global, &asked.election, None, asked.timeout).await
-}
-
-pub async fn transfer(store: Arc<dyn Store>, global: &Global, asked: &Transfer) -> Result<Exit, Failure> {
-    hand_over(store, global, &asked.election, Some(&asked.to), asked.timeout).await
-}
-
-async fn hand_over(
+/// Asks the leader to make way, for `to` or for the first in line, and waits until somebody has.
+pub async fn hand_over(
     store: Arc<dyn Store>,
     global: &Global,
     election: &ElectionName,

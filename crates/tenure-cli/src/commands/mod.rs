@@ -5,6 +5,7 @@
 //! | `sight` | an election as it is now |
 //! | `line` | an event as a line of text or JSON |
 //! | `ending` | how a term ended, as the history tells it |
+//! | `handover` | a leader is asked to make way: `resign` and `transfer` |
 //! | `follow` | waiting for news, and for a store that is away |
 //! | `measure` | how fast a store answers, for `check` |
 //! | `unknown` | an election that nobody ever stood for, and the one that may have been meant |
@@ -24,8 +25,10 @@ mod line;
 mod man;
 mod measure;
 mod nodes;
+mod resign;
 mod sight;
 mod status;
+mod transfer;
 mod unknown;
 mod version;
 mod watch;
@@ -51,9 +54,9 @@ pub fn carry_out(loaded: Loaded) -> Result<Exit, Failure> {
         Command::Nodes(_) => on_store(&global, |store| nodes::nodes(store, &global)),
         Command::Events(events) => on_store(&global, |store| events::events(store, &global, events)),
         Command::Watch(watch) => on_store(&global, |store| watch::watch(store, &global, watch)),
-        Command::Resign(resign) => on_store(&global, |store| handover::resign(store, &global, resign)),
+        Command::Resign(resign) => on_store(&global, |store| resign::resign(store, &global, resign)),
         Command::Transfer(transfer) => {
-            on_store(&global, |store| handover::transfer(store, &global, transfer))
+            on_store(&global, |store| transfer::transfer(store, &global, transfer))
         }
         Command::Delete(delete) => on_store(&global, |store| delete::delete(store, &global, delete)),
         Command::Check(_) => on_store(&global, |store| check::check(store, &global)),

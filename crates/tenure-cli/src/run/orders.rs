@@ -34,9 +34,8 @@ pub struct Hello {
     /// `None`: the default store.
     pub store: Option<String>,
     pub namespace: String,
-    /// From the end of a lease on: how long until SIGKILL, and until somebody else may lead.
+    /// From the end of a lease until SIGKILL.
     pub patience: Duration,
-    pub margin: Duration,
     /// How long what the program leaves behind may take to stop.
     pub grace: Duration,
     /// Whether the program gets a control group of its own, if possible.

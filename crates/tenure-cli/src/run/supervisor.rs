@@ -47,7 +47,6 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
         store: store::url(global)?,
         namespace: global.namespace.to_string(),
         patience: margins.patience,
-        margin: margins.margin,
         grace: asked.run.grace,
         cgroup: asked.run.cgroup == Grouping::Auto,
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 use tenure::{ElectionName, Leadership, Node, NodeBuilder, NodeId, NodeInfo, SessionId, Store};
-use tenure_core::{Opening, Standing, Term};
+use tenure_core::{Opening, Standing};
 use tenure_store::{Claim, Open, clock};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -192,18 +192,7 @@ impl Stage {
         let open = Open { session, sequence: 1, ttl, node, supersedes: None, over: None };
         let opened = self.runtime.block_on(self.store.open(open)).unwrap().value;
         assert!(matches!(opened, Opening::Opened { .. }));
-        let claim = Claim {
-            session,
-            election: nightly(),
-            attempt: 1,
-            priority: 0,
-            courteous: false,
-            over: None,
-            disinherit: None,
-            tell_only: false,
-            above: Term::NONE,
-            since: None,
-        };
+        let claim = Claim::plain(session, nightly(), 1);
         let standing = self.runtime.block_on(self.store.claim(claim)).unwrap().value;
         assert!(matches!(standing, Standing::Leading { .. }));
         Ghost { stage: self, session, renewals: Cell::new(1) }

@@ -8,6 +8,7 @@ pub mod process;
 pub mod samples;
 pub mod stage;
 pub mod summary;
+pub mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -84,18 +84,7 @@ impl Node {
 
     /// A plain claim, to be sent as it is or changed first.
     pub(crate) fn claim(&self, name: &str) -> Claim {
-        Claim {
-            session: self.session,
-            election: election(name),
-            attempt: self.next_attempt(),
-            priority: 0,
-            courteous: false,
-            over: None,
-            disinherit: None,
-            tell_only: false,
-            above: Term::NONE,
-            since: None,
-        }
+        Claim::plain(self.session, election(name), self.next_attempt())
     }
 
     /// A claim that retires whoever showed this sign of life.

@@ -118,18 +118,7 @@ pub async fn open(store: &PostgresStore, number: u128) -> SessionId {
 }
 
 pub fn claiming(session: SessionId) -> Claim {
-    Claim {
-        session,
-        election: name(ELECTION),
-        attempt: 1,
-        priority: 0,
-        courteous: false,
-        over: None,
-        disinherit: None,
-        tell_only: false,
-        above: Term::NONE,
-        since: None,
-    }
+    Claim::plain(session, name(ELECTION), 1)
 }
 
 /// Claims an election that is free.

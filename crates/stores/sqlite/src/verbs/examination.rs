@@ -24,24 +24,19 @@ pub(crate) fn examine(scope: &Scope<'_>, path: &Path, told: bool) -> Result<Vec<
     ])
 }
 
-/// As it should be; or else what to do.
-fn finding(name: &'static str, fine: bool, value: String, advice: &str) -> Finding {
-    Finding { name, fine, value, advice: (!fine).then(|| advice.to_owned()) }
-}
-
 fn file(path: &Path) -> Finding {
     let size = std::fs::metadata(path).map(|found| found.len());
     let value = match &size {
         Ok(bytes) => format!("{} ({} KiB)", path.display(), bytes.div_ceil(1024)),
         Err(error) => format!("{}: {error}", path.display()),
     };
-    finding("file", size.is_ok(), value, "put it back, or stop all nodes before starting a new one")
+    Finding::new("file", size.is_ok(), value, "put it back, or stop all nodes before starting a new one")
 }
 
 fn journal(scope: &Scope<'_>) -> Result<Finding, Stop> {
     let mode: String = pragma(scope, "PRAGMA journal_mode")?;
     let advice = "somebody has changed it; stop all nodes, and run `PRAGMA journal_mode = WAL`";
-    Ok(finding("journal", mode == "wal", mode, advice))
+    Ok(Finding::new("journal", mode == "wal", mode, advice))
 }
 
 fn synchronous(scope: &Scope<'_>) -> Result<Finding, Stop> {
@@ -54,13 +49,13 @@ fn synchronous(scope: &Scope<'_>) -> Result<Finding, Stop> {
         _ => "unknown",
     };
     let advice = "a term that was granted may be forgotten when the power fails; this is a bug of Tenure";
-    Ok(finding("synchronous", matches!(level, 2 | 3), name.to_owned(), advice))
+    Ok(Finding::new("synchronous", matches!(level, 2 | 3), name.to_owned(), advice))
 }
 
 fn schema(scope: &Scope<'_>) -> Result<Finding, Stop> {
     let version: i64 = pragma(scope, "SELECT schema FROM tenure_meta")?;
     let advice = format!("this build writes version {LATEST}; use one version of Tenure on all nodes");
-    Ok(finding("schema", version == LATEST, format!("version {version}"), &advice))
+    Ok(Finding::new("schema", version == LATEST, format!("version {version}"), &advice))
 }
 
 /// The one value of a statement; 0 or nothing if it has none.
@@ -78,13 +73,13 @@ fn file_system(path: &Path) -> Finding {
     };
     let advice =
         "locks do not hold between machines there, so two leaders could be elected; use a local disk";
-    finding("file system", shared.is_none(), value, advice)
+    Finding::new("file system", shared.is_none(), value, advice)
 }
 
 fn news(told: bool) -> Finding {
     let value = if told { "inotify" } else { "none: candidates have to look" };
     let advice = "raise fs.inotify.max_user_instances and max_user_watches, so that hand-overs take no poll";
-    finding("news", told, value.to_owned(), advice)
+    Finding::new("news", told, value.to_owned(), advice)
 }
 
 fn space(path: &Path) -> Finding {
@@ -92,8 +87,13 @@ fn space(path: &Path) -> Finding {
         Ok(disk) => {
             let free = disk.f_bavail.saturating_mul(disk.f_frsize);
             let value = format!("{} MiB free", free >> 20);
-            finding("disk", free >= ENOUGH_SPACE, value, "free some space: nobody can renew on a full disk")
+            Finding::new(
+                "disk",
+                free >= ENOUGH_SPACE,
+                value,
+                "free some space: nobody can renew on a full disk",
+            )
         }
-        Err(error) => finding("disk", false, error.to_string(), "see that the file can be reached"),
+        Err(error) => Finding::new("disk", false, error.to_string(), "see that the file can be reached"),
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use tempfile::TempDir;
-use tenure_core::{ElectionName, NodeId, Opening, SessionId, Standing, Term};
+use tenure_core::{ElectionName, NodeId, Opening, SessionId, Standing};
 use tenure_sqlite::SqliteStore;
 use tenure_sqlite::rusqlite;
 use tenure_store::{Claim, Lease, NodeInfo, Open, Options, Resign, Store, StoreError};
@@ -67,18 +67,7 @@ pub async fn open(store: &SqliteStore, number: u128) -> SessionId {
 }
 
 pub fn claiming(session: SessionId, election: &str) -> Claim {
-    Claim {
-        session,
-        election: name(election),
-        attempt: 1,
-        priority: 0,
-        courteous: false,
-        over: None,
-        disinherit: None,
-        tell_only: false,
-        above: Term::NONE,
-        since: None,
-    }
+    Claim::plain(session, name(election), 1)
 }
 
 pub fn resigning(session: SessionId, election: &str) -> Resign {
