@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cargo::Cargo;
-use crate::{suggest, usage_error};
+use crate::{setup, suggest, usage_error};
 
 const HELP: &str = "\
 Measures, and tells at the end which targets are met. docs/benchmarks.md says what is measured.
@@ -27,9 +27,7 @@ pub fn run(args: &[String]) -> ExitCode {
         print!("{HELP}");
         return ExitCode::SUCCESS;
     }
-    let crates = crate::repository().join("crates");
-    let benches: Vec<String> =
-        PACKAGES.iter().flat_map(|package| benches(&crates.join(package).join("benches"))).collect();
+    let benches = all();
     if benches.is_empty() {
         eprintln!("xtask: there is nothing to measure: no bench in {}", PACKAGES.join(", "));
         return ExitCode::FAILURE;
@@ -38,6 +36,10 @@ pub fn run(args: &[String]) -> ExitCode {
         Ok(chosen) => chosen,
         Err(message) => return usage_error(&message),
     };
+    if let Err(message) = setup::install_for_benches(&benches) {
+        eprintln!("xtask: {message}");
+        return ExitCode::FAILURE;
+    }
     let summary = std::env::temp_dir().join(format!("tenure-bench-{}.tsv", std::process::id()));
     let code = measurement(&benches, args, &summary).become_the_chore();
     if let Ok(lines) = fs::read_to_string(&summary) {
@@ -45,6 +47,18 @@ pub fn run(args: &[String]) -> ExitCode {
         _ = fs::remove_file(&summary);
     }
     code
+}
+
+/// Every bench there is.
+fn all() -> Vec<String> {
+    let crates = crate::repository().join("crates");
+    PACKAGES.iter().flat_map(|package| benches(&crates.join(package).join("benches"))).collect()
+}
+
+/// Whether these are words for it.
+#[cfg(test)]
+pub fn understands(args: &[String]) -> Result<(), String> {
+    chosen(all(), args).map(drop)
 }
 
 /// The benches that the words among the arguments name; all of them without a word.

@@ -4,6 +4,8 @@
 
 mod bench;
 mod cargo;
+#[cfg(test)]
+mod documented;
 mod progress;
 mod setup;
 mod sim;
@@ -26,7 +28,7 @@ Chores:
   test    every check and every test; installs what is missing, and says so
   sim     simulates the core under faults; all arguments go to tenure-sim
   bench   measures; all arguments go to the benches
-  torture kills, stops and signals real processes at random, and judges what they did
+  torture real processes under random faults, on every store, judged from outside
   tidy    the repository's own rules: a pure core, short files, living links
   setup   only installs what `test` needs
   help    this text
@@ -38,7 +40,8 @@ Examples:
   cargo xtask sim --seeds 10000         many seeds
   cargo xtask sim --seed 42             one seed again, the same to the last bit
   cargo xtask bench                     all benches
-  cargo xtask torture --quick           two minutes of mischief
+  cargo xtask torture --store all --minutes 2   two minutes of mischief on each store
+  cargo xtask torture --soak            an hour of bad weather; nobody may stop leading, and nothing may grow
 ";
 
 /// The names in `HELP`, for the suggestion after a slip of the finger.

@@ -4,7 +4,8 @@
 //! leave nothing running there.
 
 use std::env;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::Cargo;
@@ -16,17 +17,75 @@ struct Need {
     why: &'static str,
 }
 
-const NEEDS: [Need; 4] = [
+const NEEDS: &[Need] = &[
     // Without libc6-dev, gcc compiles but cannot link; apt only recommends it.
     Need { program: "cc", packages: &["gcc", "libc6-dev"], why: "compiles the bundled SQLite" },
     Need { program: "sqlite3", packages: &["sqlite3"], why: "reads the store's file from outside, in tests" },
     Need { program: "initdb", packages: &["postgresql-15"], why: "a server of our own, in tests" },
+    Need { program: "mariadbd", packages: &["mariadb-server"], why: "a server of our own, in tests" },
+    // These are found nowhere on PATH, so the packages decide.
+    Need {
+        program: "zookeeper.jar",
+        packages: &["zookeeper", "default-jdk-headless"],
+        why: "servers of our own, in tests",
+    },
+    Need {
+        program: "curator-recipes.jar",
+        packages: &["libcurator-recipes-java", "libguava-java", "libslf4j-java", "python3-kazoo"],
+        why: "candidates of other libraries, in tests",
+    },
+    Need { program: "pgbouncer", packages: &["pgbouncer"], why: "a pool before that server, in tests" },
+    Need { program: "ip", packages: &["iproute2"], why: "networks of our own that fail as told, in tests" },
+    Need {
+        program: "iptables",
+        packages: &["iptables"],
+        why: "cuts such a network in one direction, in tests",
+    },
     Need {
         program: "faketime",
         packages: &["faketime"],
         why: "steps the wall clock of single processes, in tests",
     },
+    Need { program: "promtool", packages: &["prometheus"], why: "reads metrics and alert rules, in tests" },
+    Need { program: "nginx", packages: &["nginx-light"], why: "a load balancer before our nodes, in tests" },
+    Need { program: "haproxy", packages: &["haproxy"], why: "another one, in tests" },
+    Need { program: "python3", packages: &["python3"], why: "an example in Python, in tests" },
+    Need { program: "node", packages: &["nodejs"], why: "an example in Node.js, in tests" },
+    Need {
+        program: "chromium",
+        packages: &["chromium"],
+        why: "a browser that reads a node's page, in tests",
+    },
 ];
+
+/// What is measured beside Tenure, and needed for nothing else.
+const RIVALS: &[Need] = &[
+    Need {
+        program: "etcd",
+        packages: &["etcd-server"],
+        why: "a server with an election of its own, in benches",
+    },
+    Need { program: "etcdctl", packages: &["etcd-client"], why: "asks that server how it is, in benches" },
+    // Sources, and a module of Python: the packages decide.
+    Need {
+        program: "election.go",
+        packages: &["golang-go", "golang-etcd-server-dev"],
+        why: "takes part in that election, in benches",
+    },
+    Need {
+        program: "erl",
+        packages: &["erlang-base"],
+        why: "nodes that elect by a registered name, in benches",
+    },
+    Need {
+        program: "ensurepip",
+        packages: &["python3-venv"],
+        why: "an environment for libraries that Debian does not have, in benches",
+    },
+];
+
+/// Libraries of Python that are measured beside Tenure, for an environment of their own.
+const PYTHON: [&str; 1] = ["tooz[zookeeper]"];
 
 /// apt asks this program whether it may start a service.
 const POLICY: &str = "/usr/sbin/policy-rc.d";
@@ -45,15 +104,40 @@ pub fn run() -> ExitCode {
 
 /// Installs what is needed and missing.
 pub fn install() -> Result<(), String> {
-    let installed = install_packages()? | install_components()? | install_nextest()?;
+    let installed = install_packages(NEEDS.iter())? | install_components()? | install_tools()?;
     if !installed {
         println!("everything needed is installed");
     }
     Ok(())
 }
 
-fn install_packages() -> Result<bool, String> {
-    let missing: Vec<&Need> = NEEDS.iter().filter(|need| !need.is_met()).collect();
+/// Installs what benches need and miss: the servers that tests need too, and rivals.
+pub fn install_for_benches(benches: &[String]) -> Result<(), String> {
+    install_packages(NEEDS.iter().chain(RIVALS))?;
+    if benches.iter().any(|bench| bench == "compare") { install_python() } else { Ok(()) }
+}
+
+/// Into the target directory, where the test kit's `others` looks for it.
+fn install_python() -> Result<(), String> {
+    let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let place = target.unwrap_or_else(|| crate::repository().join("target")).join("others/python");
+    // What is there last, once all is there.
+    if place.join("ready").exists() {
+        return Ok(());
+    }
+    let directory = place.to_string_lossy();
+    println!("installing {} for Python, in {directory}: measured beside Tenure", PYTHON.join(" and "));
+    // Debian's own, whatever else is on the path.
+    let make = ["/usr/bin/python3", "-m", "venv", &directory];
+    succeed(Command::new(make[0]).args(&make[1..]), &make.join(" "))?;
+    let pip = place.join("bin/pip");
+    let by_hand = format!("{} install {}", pip.display(), PYTHON.join(" "));
+    succeed(Command::new(&pip).args(["install", "--quiet"]).args(PYTHON), &by_hand)?;
+    fs::write(place.join("ready"), "").map_err(|error| format!("{}: {error}", place.display()))
+}
+
+fn install_packages(needs: impl Iterator<Item = &'static Need>) -> Result<bool, String> {
+    let missing: Vec<&Need> = needs.filter(|need| !need.is_met()).collect();
     if missing.is_empty() {
         return Ok(false);
     }
@@ -133,17 +217,25 @@ fn install_components() -> Result<bool, String> {
     Ok(installed)
 }
 
-fn install_nextest() -> Result<bool, String> {
-    if Cargo::new("nextest --version").succeeds() {
-        return Ok(false);
+/// Cargo's own tools that checks need, each with what it is for.
+const TOOLS: [(&str, &str); 2] =
+    [("nextest", "it runs the tests"), ("deny", "it checks licences, bans and sources of what we depend on")];
+
+fn install_tools() -> Result<bool, String> {
+    let mut installed = false;
+    for (tool, why) in TOOLS {
+        if Cargo::new(&format!("{tool} --version")).succeeds() {
+            continue;
+        }
+        println!("installing cargo tool cargo-{tool}: {why} (once; takes some minutes)");
+        let install = Cargo::new(&format!("install --locked cargo-{tool}"));
+        match install.run() {
+            Ok(status) if status.success() => installed = true,
+            Ok(status) => return Err(format!("`{install}` failed ({status}); run it yourself to see why")),
+            Err(error) => return Err(format!("cannot run `{install}`: {error}")),
+        }
     }
-    println!("installing cargo tool cargo-nextest: it runs the tests (once; takes some minutes)");
-    let install = Cargo::new("install --locked cargo-nextest");
-    match install.run() {
-        Ok(status) if status.success() => Ok(true),
-        Ok(status) => Err(format!("`{install}` failed ({status}); run it yourself to see why")),
-        Err(error) => Err(format!("cannot run `{install}`: {error}")),
-    }
+    Ok(installed)
 }
 
 fn succeed(command: &mut Command, by_hand: &str) -> Result<(), String> {
@@ -157,9 +249,7 @@ fn succeed(command: &mut Command, by_hand: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::PathBuf;
 
     /// A directory with an `apt-get` of its own, which notes each call and asks the policy.
     struct FakeDebian(PathBuf);
@@ -202,6 +292,21 @@ mod tests {
         fn drop(&mut self) {
             _ = fs::remove_dir_all(&self.0);
         }
+    }
+
+    /// By what the test kit says is missing where a program is not found.
+    #[test]
+    fn every_server_that_the_test_kit_starts_is_installed() {
+        let known: Vec<_> = NEEDS.iter().chain(RIVALS).flat_map(|need| need.packages).copied().collect();
+        let mut named = 0;
+        for file in fs::read_dir(crate::repository().join("crates/tenure-testkit/src/server")).unwrap() {
+            let text = fs::read_to_string(file.unwrap().path()).unwrap();
+            for package in text.split("installed(\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+                assert!(known.contains(&package), "{package} is on no list of what is installed");
+                named += 1;
+            }
+        }
+        assert!(named >= 4, "only {named} were found");
     }
 
     #[test]

@@ -16,10 +16,7 @@ pub fn run(args: &[String]) -> ExitCode {
         eprintln!("xtask: the target directory cannot be found");
         return ExitCode::FAILURE;
     };
-    let tortured = Command::new(binaries.join("torture"))
-        .args(args)
-        .env("TENURE_COMMAND", binaries.join("tenure"))
-        .status();
+    let tortured = Command::new(binaries.join("torture")).args(args).status();
     match tortured {
         Ok(status) => ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)),
         Err(error) => {

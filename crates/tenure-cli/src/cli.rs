@@ -1,11 +1,18 @@
 //! The words of the command line. Help, completions and the man page all come from here.
 
+mod partitions;
+
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
-use tenure::{ElectionName, Namespace, NodeId};
+use tenure::{ElectionName, Namespace, NodeId, TaskListName};
+
+pub use partitions::{Counted, Create, Divided, Drain, Move, Partitions, Pause, Resize, TaskListSettings};
+
+use crate::upstream::UpstreamSettings;
 
 const AFTER: &str = "\
 Example, on every machine that shares the store:
@@ -40,6 +47,10 @@ pub struct Global {
     /// Separates users of one store
     #[arg(long, global = true, env = "TENURE_NAMESPACE", value_name = "NAME", default_value = "default")]
     pub namespace: Namespace,
+    /// With a raft:// store: nobody else is on the network, so nothing need be encrypted outside loopback
+    #[arg(long, global = true, env = "TENURE_RAFT_PLAINTEXT", value_name = "BOOL", default_value = "false",
+          default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
+    pub raft_plaintext: bool,
     /// Read settings from this file
     #[arg(long, global = true, env = "TENURE_CONFIG", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
@@ -75,7 +86,7 @@ pub struct NodeSettings {
     /// Whether this node may lead
     #[arg(long, env = "TENURE_ELIGIBLE", value_name = "BOOL", default_value = "true", action = ArgAction::Set)]
     pub eligible: bool,
-    /// Higher stands first; whoever leads is not pushed out
+    /// Higher stands first; whoever leads is not pushed out, unless with --failback
     #[arg(
         long,
         env = "TENURE_PRIORITY",
@@ -84,6 +95,58 @@ pub struct NodeSettings {
         allow_negative_numbers = true
     )]
     pub priority: i32,
+    /// Ask a leader of lower priority to make way for this node, once it has stood behind it for a ttl
+    #[arg(long, env = "TENURE_FAILBACK", value_name = "BOOL", default_value = "false",
+          default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
+    pub failback: bool,
+    /// What else there is to say of this node, such as zone=eu-1; may be given several times
+    #[arg(long, env = "TENURE_LABEL", value_name = "NAME=VALUE", value_delimiter = ',')]
+    pub label: Vec<String>,
+    #[command(flatten)]
+    pub seat: SeatSettings,
+}
+
+/// A member of the group of a raft:// store, as this process is one.
+#[derive(Args, Debug, Clone, Default)]
+pub struct SeatSettings {
+    /// With a raft:// store: take part in the group, and keep its log in this directory
+    #[arg(long, env = "TENURE_DATA", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub data: Option<PathBuf>,
+    /// With --data: where the other members reach this one, as in the URL
+    #[arg(long, env = "TENURE_RAFT_LISTEN", value_name = "ADDR")]
+    pub raft_listen: Option<String>,
+}
+
+/// What whoever serves the HTTP API is told: `node`, and `run` with `--listen`.
+#[derive(Args, Debug, Clone)]
+pub struct ServeSettings {
+    /// Serve the HTTP API at this address; port 0 means any free one [default: 127.0.0.1:8001 for `node`,
+    /// none for `run`]
+    #[arg(long, env = "TENURE_LISTEN", value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// How many nodes must live: below it the cluster is degraded, and says so
+    #[arg(long, env = "TENURE_MIN_NODES", value_name = "NUMBER", default_value = "1")]
+    pub min_nodes: usize,
+    /// Read the token from this file that whoever changes something must show; without it nothing can be
+    /// changed over HTTP
+    #[arg(long, env = "TENURE_TOKEN_FILE", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub token_file: Option<PathBuf>,
+    /// Serve with TLS, with this certificate (PEM)
+    #[arg(long, env = "TENURE_TLS_CERT", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of the certificate (PEM)
+    #[arg(long, env = "TENURE_TLS_KEY", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Let only clients in whose certificate was signed by one of these (PEM)
+    #[arg(long, env = "TENURE_TLS_CA", value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub tls_ca: Option<PathBuf>,
+    /// Serve without TLS beyond this machine: whoever is on the way reads the token
+    #[arg(long, env = "TENURE_PLAINTEXT", value_name = "BOOL", default_value = "false",
+          default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
+    pub plaintext: bool,
+    /// Answer also to this name, besides addresses, localhost, the host name and the name in --address
+    #[arg(long, env = "TENURE_ALLOW_HOST", value_name = "NAME", value_delimiter = ',')]
+    pub allow_host: Vec<String>,
 }
 
 /// What `run` is told beside the program itself.
@@ -92,10 +155,11 @@ pub struct RunSettings {
     /// How long the program may take to stop after SIGTERM when the lease is still held
     #[arg(long, env = "TENURE_GRACE", value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub grace: Duration,
-    /// Whether to stand again after the program has ended
-    #[arg(long, env = "TENURE_RESTART", value_name = "WHEN", default_value = "never")]
-    pub restart: Restart,
-    /// End with code 75 when leadership is lost, instead of standing again
+    /// Whether to stand again after the program has ended; with --partitions, whether to start it again [default:
+    /// never; with --partitions on-failure]
+    #[arg(long, env = "TENURE_RESTART", value_name = "WHEN")]
+    pub restart: Option<Restart>,
+    /// End with code 75 when leadership, or with --partitions the session, is lost, instead of waiting again
     #[arg(long, env = "TENURE_EXIT_ON_LOSS", value_name = "BOOL", default_value = "false",
           default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
     pub exit_on_loss: bool,
@@ -113,10 +177,10 @@ pub enum Grouping {
     Never,
 }
 
-/// When `run` stands again after its program has ended.
+/// When a program that has ended is run again.
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// Not at all: exit with its code
+    /// Not at all: exit with its code; with --partitions, nothing runs for the partition any more
     Never,
     /// If it failed
     OnFailure,
@@ -127,17 +191,26 @@ pub enum Restart {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Run(Run),
+    Node(NodeCommand),
+    Demo(Demo),
     Leader(Leader),
     Status(Status),
     Elections(Elections),
     Nodes(Nodes),
     Events(Events),
     Watch(Watch),
+    Top(Top),
     Resign(Resign),
     Transfer(Transfer),
     Delete(Delete),
     Check(Check),
+    Bench(Bench),
     Explain(Explain),
+    #[command(subcommand)]
+    Partitions(Partitions),
+    #[command(subcommand)]
+    Raft(Raft),
+    Witness(Witness),
     #[command(subcommand)]
     Config(Config),
     Completions(Completions),
@@ -145,31 +218,104 @@ pub enum Command {
     Version(Version),
 }
 
-/// Run a program while elected: it waits its turn, starts, and is gone before anybody else leads
+/// Run a program while elected, or one for each partition that this node owns
+///
+/// It waits its turn, starts the program, and has it gone before anybody else leads.
 ///
 /// The program gets TENURE_ELECTION, TENURE_NODE, TENURE_TERM and TENURE_NAMESPACE in its environment,
 /// and stdin, stdout and stderr are its own. When leadership is lost, its whole process tree gets SIGTERM,
 /// then SIGKILL, and is gone before the lease can be granted to another: also when this command itself
 /// is stopped or killed. When the program ends, the lease is free at once.
+///
+/// With --partitions, the program runs once for each partition of a task list that this node is given; {partition}
+/// in its words stands for the number. It gets TENURE_PARTITION and TENURE_TASK_LIST instead of TENURE_ELECTION, and
+/// the partition's own TENURE_TERM. A partition that is revoked is given to another node when nothing of its program
+/// is left. Who divides the work is a `tenure node`, and what there is to divide says `tenure partitions create`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   tenure run --election nightly -- ./job --full
+  tenure run --partitions billing/invoices -- ./invoices --part {partition}
   tenure run --election scheduler --restart always --ttl 5s -- python3 scheduler.py
 
 Exits with the program's own code (128 + n for a signal); 127 if it is not found, 126 if it cannot be
-executed; 75 if leadership was lost and --exit-on-loss was given.")]
+executed; 75 if leadership was lost and --exit-on-loss was given. With --partitions, a signal n ends it with
+128 + n.")]
 pub struct Run {
-    /// The election to stand for
-    #[arg(long, env = "TENURE_ELECTION", value_name = "NAME")]
-    pub election: ElectionName,
+    /// The election to stand for; with --partitions the one whose leader divides the work, `coordinator` if it is not
+    /// given
+    #[arg(long, env = "TENURE_ELECTION", value_name = "NAME", required_unless_present = "partitions")]
+    election: Option<ElectionName>,
+    /// Run the program for each partition of this task list that this node owns, instead of standing
+    #[arg(long, env = "TENURE_PARTITIONS", value_name = "DOMAIN/TASKLIST")]
+    pub partitions: Option<TaskListName>,
     #[command(flatten)]
     pub run: RunSettings,
     #[command(flatten)]
     pub node: NodeSettings,
+    #[command(flatten)]
+    pub serve: ServeSettings,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "CMD")]
     pub program: Vec<OsString>,
+}
+
+impl Run {
+    /// The election to stand for, or whose leader divides the work.
+    pub fn election(&self) -> ElectionName {
+        let coordinator = || ElectionName::new("coordinator").expect("it is a name");
+        self.election.clone().unwrap_or_else(coordinator)
+    }
+}
+
+/// Be a node of a cluster: registered, standing for an election, watching the others, and telling it
+/// over HTTP
+///
+/// The node that leads retires others that have fallen silent, and says in the history when too few are left.
+/// SIGTERM: it hands over, deregisters, and exits with 0.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tenure node --store postgres://tenure@db/app --min-nodes 3
+  tenure node --task-list billing/invoices=64
+  tenure node --work billing/invoices --token-file token
+  tenure node --upstream http://127.0.0.1:9000 --leader-only forward
+  tenure node --listen 0.0.0.0:8001 --tls-cert node.pem --tls-key node.key --token-file token \\
+              --address https://node-1.example:8001
+
+  curl http://127.0.0.1:8001/cluster/status")]
+pub struct NodeCommand {
+    /// The election that makes the coordinator
+    #[arg(long, env = "TENURE_ELECTION", value_name = "NAME", default_value = "coordinator")]
+    pub election: ElectionName,
+    #[command(flatten)]
+    pub tasks: TaskListSettings,
+    #[command(flatten)]
+    pub upstream: UpstreamSettings,
+    #[command(flatten)]
+    pub node: NodeSettings,
+    #[command(flatten)]
+    pub serve: ServeSettings,
+}
+
+/// See it work: a cluster on this machine, with keys to kill, stop and cut off its leader
+///
+/// Starts real `tenure node` processes on a store of their own, shows who leads, and measures how long it
+/// takes until another does. Without a terminal it does everything once, and prints a transcript. Nothing is
+/// left behind.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tenure demo
+  tenure demo --nodes 5 --ttl 1s
+  tenure demo </dev/null         everything once, as a transcript")]
+pub struct Demo {
+    /// How many nodes
+    #[arg(long, value_name = "NUMBER", default_value = "3", value_parser = clap::value_parser!(u8).range(2..=50))]
+    pub nodes: u8,
+    /// How long their sessions live without renewal: what a crash costs
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration)]
+    pub ttl: Duration,
 }
 
 /// Print who leads an election; exit 1 if nobody does
@@ -227,6 +373,21 @@ pub struct Watch {
     pub election: ElectionName,
 }
 
+/// Show an election in the terminal as it changes: leader, lease, nodes, partitions, events
+///
+/// Straight from the store; or, with --api, as a node tells it, and when that dies, as another does.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  tenure top nightly
+  tenure top --api http://127.0.0.1:8001")]
+pub struct Top {
+    /// The election [default: coordinator; with --api: that of the node]
+    pub election: Option<ElectionName>,
+    /// Ask the node whose API is there, and no store
+    #[arg(long, value_name = "URL")]
+    pub api: Option<String>,
+}
+
 /// Ask the leader to step down, and wait until it has
 ///
 /// Its work is stopped first; the first in the order of succession leads next.
@@ -270,6 +431,27 @@ pub struct Delete {
 #[command(after_help = "Example: tenure check --store sqlite:/var/lib/tenure.db")]
 pub struct Check {}
 
+/// Measure hand-overs, fail-overs and what standing costs, on your store
+///
+/// Works in a namespace of its own, with nodes of its own, and cleans up: nobody else's election is touched.
+/// A fail-over takes most of a ttl, so the default takes about a minute.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tenure bench --store postgres://tenure@db/app
+  tenure bench --rounds 200 --crashes 0 --json")]
+pub struct Bench {
+    /// How many planned hand-overs
+    #[arg(long, value_name = "NUMBER", default_value = "50")]
+    pub rounds: u32,
+    /// How many times a leader is killed
+    #[arg(long, value_name = "NUMBER", default_value = "10")]
+    pub crashes: u32,
+    /// How long sessions live without renewal: what a crash costs
+    #[arg(long, value_name = "TIME", default_value = "3s", value_parser = duration)]
+    pub ttl: Duration,
+}
+
 /// Tell the story of a term: who, when, why it ended, and how long nobody led
 #[derive(Args, Debug)]
 #[command(after_help = "Example: tenure explain nightly --term 7")]
@@ -281,11 +463,82 @@ pub struct Explain {
     pub term: Option<u64>,
 }
 
-/// Settings
+/// Who belongs to the group of a raft:// store, and changing that
+#[derive(Subcommand, Debug)]
+#[command(after_help = "Example: tenure raft members --store raft://h1:7101,h2:7101,h3:7101")]
+pub enum Raft {
+    Members(Members),
+    Add(Add),
+    Remove(Remove),
+    Snapshot(Snapshot),
+}
+
+/// List the members: where they are, who leads the group, and how far each is behind
+#[derive(Args, Debug)]
+#[command(after_help = "Example: tenure raft members --json | jq -r .address")]
+pub struct Members {}
+
+/// Give a vote to the member that was started at this address, and waits
+///
+/// If another member was at this address before, the new one takes its place.
+#[derive(Args, Debug)]
+#[command(after_help = "Example: tenure raft add h4:7101")]
+pub struct Add {
+    /// Where it is reached
+    #[arg(value_name = "ADDR")]
+    pub address: String,
+}
+
+/// Take a member out of the group; it may be dead
+#[derive(Args, Debug)]
+#[command(after_help = "Example: tenure raft remove h2:7101")]
+pub struct Remove {
+    /// Its address, or its id
+    #[arg(value_name = "MEMBER")]
+    pub member: String,
+}
+
+/// Have the members write a snapshot now, which takes the place of the log before it
+#[derive(Args, Debug)]
+#[command(after_help = "Example: tenure raft snapshot")]
+pub struct Snapshot {
+    /// Only the one that is reached there
+    #[arg(value_name = "ADDR")]
+    pub address: Option<String>,
+}
+
+/// Vote in the group of a raft:// store, and do nothing else: the third of two machines
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  tenure witness --store raft://h1:7101,h2:7101,h3:7101 --data /var/lib/tenure --raft-listen h3:7101")]
+pub struct Witness {
+    #[command(flatten)]
+    pub seat: SeatSettings,
+}
+
+/// Settings, and configurations of load balancers
 #[derive(Subcommand, Debug)]
 #[command(after_help = "Example: tenure config show")]
+#[expect(clippy::large_enum_variant, reason = "there is one of them in a process")]
 pub enum Config {
     Show(Show),
+    /// Print a configuration of nginx for the live nodes
+    #[command(after_help = "Example: tenure config nginx > nginx.conf && nginx -c $PWD/nginx.conf")]
+    Nginx(Balancer),
+    /// Print a configuration of HAProxy for the live nodes
+    #[command(after_help = "Example: tenure config haproxy > haproxy.cfg && haproxy -f haproxy.cfg")]
+    Haproxy(Balancer),
+    /// Print a configuration of Envoy for the live nodes
+    #[command(after_help = "Example: tenure config envoy > envoy.yaml && envoy -c envoy.yaml")]
+    Envoy(Balancer),
+}
+
+/// What a load balancer is told beside the nodes, which are those in the store.
+#[derive(Args, Debug)]
+pub struct Balancer {
+    /// Where clients come
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
 }
 
 /// Print every setting that is in force, and where it came from
@@ -296,6 +549,12 @@ pub struct Show {
     pub run: RunSettings,
     #[command(flatten)]
     pub node: NodeSettings,
+    #[command(flatten)]
+    pub serve: ServeSettings,
+    #[command(flatten)]
+    pub upstream: UpstreamSettings,
+    #[command(flatten)]
+    pub tasks: TaskListSettings,
 }
 
 /// Print shell completions
@@ -322,6 +581,6 @@ pub struct Man {
 #[command(after_help = "Example: tenure version --json | jq -r .version")]
 pub struct Version {}
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 250ms, 10s or 1m30s"))
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
-use tenure::{ConnectError, StoreError, UrlError};
+use tenure::{ConnectError, PartitionsError, StoreError, UrlError};
 
 use crate::output;
 
@@ -98,6 +98,16 @@ pub fn chain(error: &dyn Error) -> String {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::Store(chain(&error))
+    }
+}
+
+impl From<PartitionsError> for Failure {
+    fn from(error: PartitionsError) -> Self {
+        match error {
+            PartitionsError::Store(error) => error.into(),
+            PartitionsError::Name(_) | PartitionsError::NoLedger => Self::Usage(chain(&error)),
+            other => Self::No(chain(&other)),
+        }
     }
 }
 

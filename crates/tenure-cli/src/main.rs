@@ -4,8 +4,14 @@
 //! |---|---|
 //! | `cli` | the words of the command line: subcommands and their flags |
 //! | `settings` | flag > environment > file > default, and where each value came from |
+//! | `upstream` | the program beside a node: which requests it gets |
 //! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
 //! | `commands/` | one file per subcommand |
+//! | `registration`, `serving` | from settings to a registered node, and to its HTTP API |
+//! | `telemetry` | what the library logs: to stderr, and to an OpenTelemetry collector |
+//! | `voice`, `service` | what long-lived commands say to people and to the service manager |
+//! | `screen` | a terminal that is painted again and again: `demo` and `top` |
+//! | `severed` | a store that `demo` can cut off |
 //! | `run/` | the supervisor of `tenure run`, and the guardian process beside it |
 //! | `output` | tables and JSON, relative times, colours, and pipes that are closed early |
 //! | `failure` | what went wrong, and the exit code that says so |
@@ -14,9 +20,17 @@ mod cli;
 mod commands;
 mod failure;
 mod output;
+mod registration;
 mod run;
+mod screen;
+mod service;
+mod serving;
 mod settings;
+mod severed;
 mod store;
+mod telemetry;
+mod upstream;
+mod voice;
 
 use std::process::ExitCode;
 
@@ -34,26 +48,13 @@ fn main() -> ExitCode {
         Err(exit) => return exit.say(),
     };
     let json = loaded.cli.global.json;
-    log(loaded.cli.global.verbose, json);
-    match commands::carry_out(loaded) {
+    let telemetry = telemetry::begin(loaded.cli.global.verbose, json);
+    let exit = match commands::carry_out(loaded) {
         Ok(Exit(code)) => ExitCode::from(code),
         Err(failure) => failure.say(json),
-    }
-}
-
-/// What the library has to tell goes to stderr, for who asks to see it.
-fn log(verbose: u8, json: bool) {
-    use tracing_subscriber::EnvFilter;
-    let level = match verbose {
-        0 => return,
-        1 => "tenure=info",
-        2 => "debug",
-        _ => "trace",
     };
-    let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // There is no other subscriber yet.
-    let _ = if json { builder.json().try_init() } else { builder.try_init() };
+    telemetry.end();
+    exit
 }
 
 /// A runtime for a command that talks to a store.

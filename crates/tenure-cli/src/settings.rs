@@ -271,7 +271,9 @@ mod tests {
     fn an_unknown_key_suggests_the_nearest() {
         let message = understand("tttl = \"10s\"").unwrap_err();
         assert_eq!(message, "unknown key `tttl`; did you mean `ttl`?");
-        assert!(understand("zzzzz = 1").unwrap_err().contains("known are address, cgroup"));
+        assert!(
+            understand("zzzzz = 1").unwrap_err().contains("known are address, allow-host, any-path, cgroup")
+        );
         assert!(understand("ttl = [1]").unwrap_err().contains("must be text"));
         assert!(understand("ttl = ").unwrap_err().starts_with("line 1: "));
     }
@@ -298,9 +300,15 @@ mod tests {
             "takeover-delay",
             "eligible",
             "priority",
+            "failback",
             "namespace",
             "grace",
             "restart",
+            "listen",
+            "token-file",
+            "tls-cert",
+            "tls-key",
+            "tls-ca",
         ];
         for name in contract {
             assert!(known.iter().any(|known| known == name), "{name}");

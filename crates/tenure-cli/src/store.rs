@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tenure::{ConnectError, Namespace, Options, Store, StoreError};
 use tenure_store::Told;
 
-use crate::cli::Global;
+use crate::cli::{Global, SeatSettings};
 use crate::failure::Failure;
 
 /// How long a question may take before the store counts as not reachable.
@@ -41,14 +41,56 @@ pub async fn open(url: Option<&str>, namespace: &Namespace) -> Result<Arc<dyn St
 pub fn url(global: &Global) -> Result<Option<String>, Failure> {
     let Some(url) = &global.store else { return Ok(None) };
     let url = with_password(url, || password(global))?;
-    let names_one = url
-        .split_once('?')
-        .is_some_and(|(_, query)| query.split('&').any(|pair| pair.starts_with("namespace=")));
-    if names_one {
-        return Ok(Some(url));
+    let url = with_parameter(&url, "namespace", global.namespace.as_str());
+    match global.raft_plaintext {
+        true if url.starts_with(RAFT) => Ok(Some(with_parameter(&url, "plaintext", "true"))),
+        true => Err(only_raft("--raft-plaintext")),
+        false => Ok(Some(url)),
+    }
+}
+
+/// The URL for a process that takes part in the group of a `raft:` store, if it is told to. Those that act
+/// for it, or only ask, use [`url`]: there is one member in a directory.
+///
+/// # Errors
+/// As for [`url`]; and if the store has no members.
+pub fn url_with_seat(global: &Global, seat: &SeatSettings) -> Result<Option<String>, Failure> {
+    let Some(url) = url(global)? else {
+        return match seat {
+            SeatSettings { data: None, raft_listen: None } => Ok(None),
+            _ => Err(only_raft("--data")),
+        };
+    };
+    let mut url = url;
+    let data = seat.data.as_ref().map(|data| data.to_string_lossy().into_owned());
+    for (flag, name, value) in [("--data", "data", &data), ("--raft-listen", "listen", &seat.raft_listen)] {
+        if let Some(value) = value {
+            if !url.starts_with(RAFT) {
+                return Err(only_raft(flag));
+            }
+            let value = utf8_percent_encode(value, NON_ALPHANUMERIC).to_string();
+            url = with_parameter(&url, name, &value);
+        }
+    }
+    Ok(Some(url))
+}
+
+const RAFT: &str = "raft:";
+
+fn only_raft(flag: &str) -> Failure {
+    Failure::Usage(format!(
+        "{flag} is for a store whose members are Tenure's own nodes, such as --store raft://h1:7101,h2:7101,h3:7101"
+    ))
+}
+
+/// Adds a parameter to a URL, unless it has it.
+fn with_parameter(url: &str, name: &str, value: &str) -> String {
+    let has = |pair: &str| pair.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
+    if url.split_once('?').is_some_and(|(_, query)| query.split('&').any(has)) {
+        return url.to_owned();
     }
     let joint = if url.contains('?') { '&' } else { '?' };
-    Ok(Some(format!("{url}{joint}namespace={}", global.namespace)))
+    format!("{url}{joint}{name}={value}")
 }
 
 /// The password from the file, or else from the environment. It is no flag: everybody reads command lines.
@@ -81,6 +123,10 @@ fn with_password(
     password: impl FnOnce() -> Result<Option<String>, Failure>,
 ) -> Result<String, Failure> {
     let Some((scheme, rest)) = url.split_once("://") else { return Ok(url.to_owned()) };
+    // A group of Tenure's own nodes has no users: certificates say who may ask.
+    if scheme == "raft" {
+        return Ok(url.to_owned());
+    }
     let (authority, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
     let user = authority.rsplit_once('@');
     if user.is_some_and(|(user, _)| user.contains(':')) {
@@ -96,6 +142,11 @@ fn with_password(
     Ok(format!("{scheme}://{user}:{password}@{hosts}{tail}"))
 }
 
+/// Waits for what the store is asked, but not for one that does not answer.
+pub async fn within<T>(asked: impl Future<Output = T>) -> Result<T, Failure> {
+    tokio::time::timeout(LIMIT, asked).await.map_err(|_| silent())
+}
+
 /// Asks the store, and gives up on one that does not answer.
 pub async fn ask<T>(question: impl Future<Output = Result<Told<T>, StoreError>>) -> Result<T, Failure> {
     Ok(told(question).await?.value)
@@ -105,10 +156,7 @@ pub async fn ask<T>(question: impl Future<Output = Result<Told<T>, StoreError>>)
 pub async fn told<T>(
     question: impl Future<Output = Result<Told<T>, StoreError>>,
 ) -> Result<Told<T>, Failure> {
-    match tokio::time::timeout(LIMIT, question).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(silent()),
-    }
+    Ok(within(question).await??)
 }
 
 fn silent() -> Failure {

@@ -84,7 +84,7 @@ impl Machine {
     fn act_on_hint(&mut self, key: ElectionKey, now: Instant) -> Act {
         if self.planted.has(Plant::HintIsTruth) {
             let over = self.election(key).silence.stamp();
-            return Act::Claim { over, disinherit: None, courteous: true };
+            return Act::Claim { over, disinherit: None, outwaited: None };
         }
         // A claim would be granted on the spot, without the delay that is due after a loss.
         if !self.settings.takeover_delay.is_zero() || now < self.wary_until { Act::Look } else { Act::PLAIN }
@@ -180,12 +180,13 @@ impl Machine {
     }
 
     fn claim(&mut self, key: ElectionKey, session: SessionId, act: Act) -> Verb {
-        let (over, disinherit, courteous) = match act {
-            Act::Claim { over, disinherit, courteous } => (over, disinherit, courteous),
-            Act::Look | Act::Tell => (None, None, true),
+        let (over, disinherit, outwaited) = match act {
+            Act::Claim { over, disinherit, outwaited } => (over, disinherit, outwaited),
+            Act::Look | Act::Tell => (None, None, None),
         };
         let attempt = self.next_attempt();
         let untold = self.planted.has(Plant::HighestTermUntold);
+        let impatient = self.planted.has(Plant::PriorityIgnored);
         let election = self.election(key);
         let (highest, since) = (election.highest, election.since);
         Verb::Claim {
@@ -193,7 +194,7 @@ impl Machine {
             election: key,
             attempt,
             priority: self.settings.priority,
-            courteous: courteous && !self.planted.has(Plant::PriorityIgnored),
+            outwaited: if impatient { Some(highest) } else { outwaited },
             over,
             disinherit,
             tell_only: act == Act::Tell,
@@ -271,7 +272,7 @@ impl Machine {
         let mut act = if self.settings.takeover_delay.is_zero() { act } else { Act::Look };
         if self.planted.has(Plant::ErrorMeansFree) {
             let over = self.election(key).silence.stamp();
-            act = Act::Claim { over, disinherit: None, courteous: true };
+            act = Act::Claim { over, disinherit: None, outwaited: None };
         }
         let until = now + self.pause(failures);
         self.set_phase(key, Phase::Waiting { until, act });
@@ -371,7 +372,7 @@ impl Machine {
             // Before it ends a delay, a candidate makes sure that the loss is still the one it waited
             // for: the holder may have renewed, or resigned only now.
             ExpiryJudge::Candidate if !delay.is_zero() && look.received < at => (at, Act::Look),
-            ExpiryJudge::Candidate => (at, Act::Claim { over, disinherit: None, courteous: true }),
+            ExpiryJudge::Candidate => (at, Act::Claim { over, disinherit: None, outwaited: None }),
             // The store retires it by its own clock; the delay counts from when we see that it has.
             ExpiryJudge::Store if delay.is_zero() => (at, Act::PLAIN),
             ExpiryJudge::Store => (at, Act::Look),
@@ -403,18 +404,21 @@ impl Machine {
         if ours {
             // Named by the leader itself: no courtesy is due, or heir and better candidate would
             // wait for each other.
-            return (now, Act::Claim { over: None, disinherit: None, courteous: false });
+            return (now, Act::Claim { over: None, disinherit: None, outwaited: Some(seen.term) });
         }
         if !heirless {
             let disinherit = Some(seen.term);
-            return (freed + ttl, Act::Claim { over: None, disinherit, courteous: true });
+            return (freed + ttl, Act::Claim { over: None, disinherit, outwaited: None });
         }
         if outranked {
-            return (freed + courtesy, Act::Claim { over: None, disinherit: None, courteous: false });
+            return (
+                freed + courtesy,
+                Act::Claim { over: None, disinherit: None, outwaited: Some(seen.term) },
+            );
         }
         let vacated = seen.term > crate::Term::NONE && seen.ended < seen.term;
         let disinherit = seen.heir.as_ref().map(|_| seen.term);
-        let act = Act::Claim { over: None, disinherit, courteous: true };
+        let act = Act::Claim { over: None, disinherit, outwaited: None };
         (if vacated { freed + delay } else { now }, act)
     }
 

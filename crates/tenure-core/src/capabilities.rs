@@ -9,6 +9,8 @@ pub struct Capabilities {
     pub expiry: ExpiryJudge,
     /// How candidates learn of changes.
     pub news: News,
+    /// Who may speak for a session.
+    pub sessions: Sessions,
 }
 
 /// What happens to a claim that is not granted.
@@ -36,4 +38,13 @@ pub enum News {
     Push,
     /// Candidates look.
     Poll,
+}
+
+/// Who may speak for a session: open it again, renew it, claim and resign under it. Closing it is open to all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sessions {
+    /// Whoever knows its id, over any connection.
+    Anywhere,
+    /// Only the connection that opened it: the store keeps it for as long as that one says so.
+    OwnConnection,
 }

@@ -61,12 +61,12 @@ pub(crate) enum Act {
     /// Tells the store of a term that it has forgotten.
     Tell,
     /// Claims the lease.
-    Claim { over: Option<Stamp>, disinherit: Option<Term>, courteous: bool },
+    Claim { over: Option<Stamp>, disinherit: Option<Term>, outwaited: Option<Term> },
 }
 
 impl Act {
     /// A claim on a lease that may be free.
-    pub const PLAIN: Self = Self::Claim { over: None, disinherit: None, courteous: true };
+    pub const PLAIN: Self = Self::Claim { over: None, disinherit: None, outwaited: None };
 }
 
 #[derive(Debug)]
@@ -124,6 +124,8 @@ pub(crate) struct Election {
     pub highest: Term,
     /// The highest term seen in this epoch of trust: a lower one means that the store went back.
     pub seen: (u32, Term),
+    /// The last request that was made before that term was seen: its answer may be older.
+    pub seen_after: u64,
     /// The last term that this node led under. It never leads under it again.
     pub led: Term,
     /// The term at first sight, from which the end of the election is told.
@@ -147,6 +149,7 @@ impl Election {
             observed: false,
             highest: Term::NONE,
             seen: (0, Term::NONE),
+            seen_after: 0,
             led: Term::NONE,
             since: None,
             silence: Silence::default(),
@@ -156,6 +159,11 @@ impl Election {
             look_at: None,
             armed: None,
         }
+    }
+
+    /// The highest term seen in this epoch of trust.
+    pub fn seen_in(&self, epoch: u32) -> Term {
+        if self.seen.0 == epoch { self.seen.1 } else { Term::NONE }
     }
 
     /// The role in a word, for people and for counting.

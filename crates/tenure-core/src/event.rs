@@ -113,6 +113,10 @@ pub enum Reason {
     DriverDied,
     /// This process is a fork of the one that was elected.
     Forked,
+    /// Its supervised work failed more often than its budget allows.
+    WorkFailed,
+    /// There was nothing to end: it has not been elected yet.
+    NotElected,
 }
 
 impl Reason {
@@ -133,6 +137,8 @@ impl Reason {
             Self::Closing => "closing",
             Self::DriverDied => "driver_died",
             Self::Forked => "forked",
+            Self::WorkFailed => "work_failed",
+            Self::NotElected => "not_elected",
         }
     }
 }
@@ -153,6 +159,8 @@ impl std::fmt::Display for Reason {
             Self::Closing => "the node is closing",
             Self::DriverDied => "the thread that renews the session has died",
             Self::Forked => "this process is a fork of the elected one",
+            Self::WorkFailed => "its supervised work failed too often",
+            Self::NotElected => "it has not been elected",
         })
     }
 }

@@ -39,12 +39,12 @@ impl Machine {
     pub(crate) fn become_leading(&mut self, key: ElectionKey, term: Term, now: Instant) {
         let late = now >= self.deadline() && !self.planted.has(Plant::LateReplyAccepted);
         assert!(!late, "every input lets a lapsed session go first");
-        let epoch = self.trust.epoch;
+        let (epoch, serial) = (self.trust.epoch, self.serial);
         let election = self.election(key);
         assert!(matches!(election.role, Role::Standing(_)), "only a candidate is elected");
         let regressed = term < election.highest || term <= election.led;
         election.highest = election.highest.max(term);
-        election.seen = (epoch, term);
+        (election.seen, election.seen_after) = ((epoch, term), serial);
         election.silence.reset();
         if regressed && !self.planted.has(Plant::RegressionIgnored) {
             // The store grants a term that we have seen before: it has gone back in time, and

@@ -15,29 +15,34 @@ mod election;
 mod event;
 mod leader;
 mod machine;
+mod members;
 mod name;
 mod observer;
+pub mod partitions;
 mod plants;
 mod record;
 mod request;
 mod session;
 mod settings;
 mod silence;
+mod supervision;
 mod term;
 mod time;
 mod timers;
 
-pub use capabilities::{Capabilities, ExpiryJudge, News, Succession};
+pub use capabilities::{Capabilities, ExpiryJudge, News, Sessions, Succession};
 pub use dice::Dice;
 pub use event::{Event, Reason};
 pub use machine::{Machine, Refusal};
-pub use name::{ElectionName, MAX_NAME_BYTES, NameError, Namespace, NodeId};
+pub use members::{Change, Members, NodeState, Sighting};
+pub use name::{ChildName, ElectionName, MAX_NAME_BYTES, NameError, Namespace, NodeId, TaskListName};
 pub use plants::{Plant, Planted};
 pub use record::{
-    Age, Holder, Opening, Petition, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing,
+    Age, Holder, Opening, Petition, Pulse, Record, Renewal, Renewed, Sequence, SessionId, Stamp, Standing,
     StoreIdentity,
 };
 pub use request::{Answer, ElectionKey, Failure, Request, RequestId, Verb};
 pub use settings::{MAX_TTL, MIN_TTL, Settings, SettingsError};
+pub use supervision::{ChildRules, ChildState, Order, Pace, Supervision, SupervisionRules};
 pub use term::{Fence, Fenced, Term};
 pub use time::{Drift, Instant};

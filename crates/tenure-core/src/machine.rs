@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use crate::capabilities::{Capabilities, News};
 use crate::dice::Dice;
-use crate::election::{Election, Release, Role};
+use crate::election::{Candidacy, Election, Phase, Release, Role};
 use crate::event::{Event, Reason};
 use crate::name::NodeId;
 use crate::plants::{Plant, Planted};
-use crate::record::{SessionId, StoreIdentity};
+use crate::record::{Renewed, SessionId, StoreIdentity};
 use crate::request::{About, Answer, ElectionKey, Failure, Flight, InLine, Request, RequestId, Verb};
 use crate::session::Session;
 use crate::settings::{Settings, SettingsError};
@@ -34,7 +34,7 @@ pub struct Machine {
     pub(crate) elections: Vec<Option<Election>>,
     vacant: Vec<u32>,
     pub(crate) timers: Timers,
-    serial: u64,
+    pub(crate) serial: u64,
     /// Numbers claims and resignations, so that the store can tell which was overtaken.
     attempt: u64,
     pub(crate) trust: Trust,
@@ -187,6 +187,7 @@ impl Machine {
         let before = self.wall_offset.replace(offset).unwrap_or(offset);
         let leap = u128::try_from((offset - before).abs()).unwrap_or(u128::MAX);
         if leap > self.settings.ttl.as_nanos() / 10 && !self.planted.has(Plant::ClockJumpIgnored) {
+            self.open_anew(now);
             self.lose_session(Reason::ClockJumped, now);
         }
     }
@@ -244,6 +245,46 @@ impl Machine {
         }
         self.close_when_stopped(now);
         self.reopen_when_stopped(now);
+    }
+
+    /// Other work hangs from the session too, such as that on partitions. As long as it runs, no other
+    /// session is opened, and this one is not closed.
+    pub fn occupy(&mut self) {
+        self.working += 1;
+    }
+
+    /// Work that [`Machine::occupy`] told of has stopped.
+    pub fn vacate(&mut self, now: Instant) {
+        self.expire(now);
+        self.working -= 1;
+        self.close_when_stopped(now);
+        self.reopen_when_stopped(now);
+    }
+
+    /// Work does not stop although it must. The session is not renewed any more, so that it lapses.
+    pub fn surrender(&mut self, now: Instant) {
+        self.lose_session(Reason::Unhealthy, now);
+    }
+
+    /// Something else that the same store keeps went back in time, or another store answered for it: nothing that
+    /// was learned from it counts any more.
+    pub fn doubt(&mut self, now: Instant) {
+        self.distrust(now);
+        self.lose_session(Reason::StoreRolledBack, now);
+    }
+
+    /// An answer about something else came from this store. `false`: it is not the one that we know.
+    pub fn hears(&mut self, store: StoreIdentity, now: Instant) -> bool {
+        self.expire(now);
+        self.recognises(store, now)
+    }
+
+    /// Somebody has read, under this session, that word was left for it so often. A renewal that knows of less
+    /// tells that the store went back.
+    pub fn noticed(&mut self, notices: u64) {
+        if let Session::Open(open) = &mut self.session {
+            open.noticed = open.noticed.max(notices);
+        }
     }
 
     /// Does whatever is due.
@@ -306,6 +347,23 @@ impl Machine {
         match &self.session {
             Session::Open(open) => open.deadline,
             _ => Instant::ZERO,
+        }
+    }
+
+    /// Until when nothing is taken that the store gives: it went back, and may have forgotten who has it.
+    #[must_use]
+    pub const fn wary_until(&self) -> Instant {
+        self.wary_until
+    }
+
+    /// What the renewals of the session have told, for work that hangs from it.
+    #[must_use]
+    pub fn renewals(&self) -> Renewed {
+        match &self.session {
+            Session::Open(open) => {
+                Renewed { sequence: open.confirmed, unheard: open.unheard, notices: open.notices }
+            }
+            _ => Renewed::default(),
         }
     }
 
@@ -430,6 +488,15 @@ impl Machine {
                 false
             }
         }
+    }
+
+    /// Whether a candidate has asked this, and waits for the answer. What an observer looks at is nothing to it.
+    #[must_use]
+    pub fn is_candidates(&self, id: RequestId) -> bool {
+        let About::Election(key) = id.about else { return false };
+        let role = self.elections[key.index()].as_ref().map(|election| &election.role);
+        matches!(role, Some(Role::Standing(Candidacy { phase: Phase::Asking { flight, .. }, .. }))
+            if flight.serial == id.serial)
     }
 
     /// Whether the answer to this request still matters.

@@ -67,6 +67,8 @@ macro_rules! name {
     ($(#[$doc:meta])* $type:ident, $kind:literal, $example:literal) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
         pub struct $type(Arc<str>);
 
         impl $type {
@@ -94,6 +96,12 @@ macro_rules! name {
         impl fmt::Debug for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 fmt::Debug::fmt(&self.0, f)
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(name: $type) -> Self {
+                name.as_str().to_owned()
             }
         }
 
@@ -131,6 +139,18 @@ name!(
     NodeId,
     "node",
     "worker-1"
+);
+name!(
+    /// Names work that is cut into partitions: usually a domain and a list of its tasks.
+    TaskListName,
+    "task list",
+    "billing/invoices"
+);
+name!(
+    /// Names a part of supervised work.
+    ChildName,
+    "child",
+    "poller"
 );
 name!(
     /// Separates users of one store.

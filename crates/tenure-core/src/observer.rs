@@ -53,10 +53,13 @@ impl Machine {
 
     /// Takes note of the terms in a record. False if the store has gone back in time.
     pub(crate) fn believe(&mut self, key: ElectionKey, seen: &Record, now: Instant) -> bool {
-        let epoch = self.trust.epoch;
+        let (epoch, serial) = (self.trust.epoch, self.serial);
         let election = self.election(key);
-        let before = if election.seen.0 == epoch { election.seen.1 } else { Term::NONE };
+        let before = election.seen_in(epoch);
         let regressed = seen.term < before;
+        if seen.term > before {
+            election.seen_after = serial;
+        }
         election.seen = (epoch, seen.term.max(before));
         election.highest = election.highest.max(seen.term);
         if regressed && !self.planted.has(Plant::RegressionIgnored) {
@@ -123,8 +126,9 @@ impl Machine {
     }
 
     fn looked(&mut self, key: ElectionKey, flight: Flight, outcome: Result<Answer, Failure>, now: Instant) {
-        let again = std::mem::take(&mut self.election(key).look_again);
+        let mut again = std::mem::take(&mut self.election(key).look_again);
         match outcome {
+            Ok(Answer::Read(seen)) if self.is_outdated(key, &seen, flight) => again = true,
             Ok(Answer::Read(seen)) => {
                 self.inspect(key, &seen, now);
                 self.watch(key, &seen, flight, now);
@@ -138,6 +142,14 @@ impl Machine {
         if again {
             self.look(key, now);
         }
+    }
+
+    /// Whether a look shows less than was learned since it was asked for: somebody who observes may stand, and
+    /// be elected, before the answer is there. That the store went back is told by questions asked afterwards.
+    fn is_outdated(&mut self, key: ElectionKey, seen: &Record, flight: Flight) -> bool {
+        let (epoch, heeded) = (self.trust.epoch, self.planted.has(Plant::OldLookCounts));
+        let election = self.election(key);
+        seen.term < election.seen_in(epoch) && flight.serial <= election.seen_after && !heeded
     }
 
     /// What an observer makes of a record. Candidates and leaders know by themselves.

@@ -19,6 +19,12 @@ macro_rules! plants {
                 match self { $(Self::$name => stringify!($name)),+ }
             }
 
+            /// Whether it is a bug in how partitions are divided.
+            #[must_use]
+            pub fn is_about_partitions(self) -> bool {
+                self.name().starts_with("Partition")
+            }
+
             /// What is wrong with it.
             #[must_use]
             pub const fn describe(self) -> &'static str {
@@ -83,6 +89,8 @@ plants! {
     StoreChangeIgnored,
     /// Terms go backwards, and nobody minds.
     RegressionIgnored,
+    /// A look that was asked for before something was learned is held against it.
+    OldLookCounts,
     /// A candidate keeps the highest term that it has seen to itself.
     HighestTermUntold,
     /// The wall clock leaps against the boot clock, and nobody minds.
@@ -123,6 +131,32 @@ plants! {
     StoreForgetsRetirement,
     /// Store: a loss is not written into the history.
     StoreSkipsEvent,
+    /// Partitions: given to another while its owner works, by a coordinator and a store that do not mind.
+    PartitionAssignedBeforeRelease,
+    /// Partitions: a worker's session is taken for dead after half of its ttl.
+    PartitionLapseJudgedEarly,
+    /// Partitions: a worker acknowledges a revocation while its work still runs.
+    PartitionReleasedEarly,
+    /// Partitions: a worker's check ignores the deadline of its session.
+    PartitionDeadlineIgnored,
+    /// Partitions: a worker goes on after its session is over.
+    PartitionsOutliveSession,
+    /// Partitions: a new session is opened while work on partitions of the old one still runs.
+    PartitionsReopenEarly,
+    /// Partitions: a session that was opened while its machine was frozen is taken for fresh.
+    PartitionsOpenedAsleep,
+    /// Partitions: a worker does not notice that a partition is revoked.
+    PartitionRevokeUnheeded,
+    /// Partitions: a worker acts upon an answer that it has given up waiting for.
+    PartitionStaleReadHeeded,
+    /// Partitions: a new coordinator begins with an empty ledger, and the store takes its word.
+    PartitionLedgerNotLoaded,
+    /// Partitions: more are moved at a time than allowed.
+    PartitionMovesUnlimited,
+    /// Partitions, store: what a coordinator of an older term publishes is accepted.
+    PartitionOldTermAccepted,
+    /// Partitions, store: an acknowledgement of an older revision makes a partition vacant.
+    PartitionLateReleaseAccepted,
 }
 
 /// Which bug is planted, if any.

@@ -9,6 +9,7 @@ use crate::term::Term;
 /// One process life on one store. Everything that a node holds hangs from its session, and a
 /// restarted process has another one, so it never inherits a lease by accident.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SessionId(u128);
 
 impl SessionId {
@@ -47,6 +48,7 @@ impl std::str::FromStr for SessionId {
 /// Which store answered. It changes when a store was replaced, restored, or failed over to
 /// another history; everything believed before then is void.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StoreIdentity(pub u128);
 
 impl StoreIdentity {
@@ -73,6 +75,7 @@ pub type Sequence = u64;
 /// Exactly the sign of life that a candidate saw. A take-over names it, and is refused if the
 /// session has shown another one since.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Stamp {
     /// Whose life.
     pub session: SessionId,
@@ -82,6 +85,7 @@ pub struct Stamp {
 
 /// A session's last sign of life, as read from the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pulse {
     /// The session and its last renewal.
     pub stamp: Stamp,
@@ -93,6 +97,7 @@ pub struct Pulse {
 
 /// A store's word about the age of a pulse, taken in the statement that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Age {
     /// The store does not say.
     Unknown,
@@ -111,6 +116,7 @@ pub enum Age {
 
 /// Who leads, and the sign of life that its lease rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Holder {
     /// The node that leads.
     pub node: NodeId,
@@ -122,6 +128,7 @@ pub struct Holder {
 
 /// An election as the store has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Record {
     /// The highest term ever granted or reported here; [`Term::NONE`] if there was none.
     pub term: Term,
@@ -137,6 +144,7 @@ pub struct Record {
 
 /// A request to a leader to give its term up. It binds nobody but the leader of that term.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Petition {
     /// The term to be given up.
     pub term: Term,
@@ -146,6 +154,7 @@ pub struct Petition {
 
 /// Where a claim left its candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Standing {
     /// The lease is held by the claiming session under this term.
     Leading {
@@ -166,13 +175,14 @@ pub enum Standing {
         /// The election as it is now.
         seen: Record,
         /// The lease is free, but a candidate of higher priority stands; only told to a
-        /// courteous claim.
+        /// claim that has not outwaited it.
         outranked: bool,
     },
 }
 
 /// What became of a request to open a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Opening {
     /// The session lives, for `ttl` counted from before the request.
     Opened {
@@ -188,6 +198,7 @@ pub enum Opening {
 
 /// What became of a renewal that found its session alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Renewal {
     /// The sequence that the store had before. Lower than one it confirmed earlier: the store
     /// was rolled back.
@@ -198,4 +209,16 @@ pub struct Renewal {
     /// How many terms were ever granted to this session. Fewer than it knows of: the store was rolled
     /// back, and has forgotten a lease that this node believes to hold.
     pub grants: u64,
+}
+
+/// What the renewals of a session have told so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Renewed {
+    /// The last one that was answered.
+    pub sequence: Sequence,
+    /// The last one that was answered after another had been applied without an answer. If that one found the
+    /// store rolled back, it has covered the traces.
+    pub unheard: Sequence,
+    /// How often others have left word for the session.
+    pub notices: u64,
 }

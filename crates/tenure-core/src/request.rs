@@ -95,8 +95,8 @@ pub enum Verb {
         attempt: u64,
         /// Higher stands first.
         priority: i32,
-        /// Leave a free lease to a candidate of higher priority.
-        courteous: bool,
+        /// The lease freed under this term has been left to candidates of higher priority for long enough.
+        outwaited: Option<Term>,
         /// A silent session to retire.
         over: Option<Stamp>,
         /// The heir of the lease freed under this term has had its time.

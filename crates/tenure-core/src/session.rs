@@ -48,8 +48,13 @@ pub(crate) struct Open {
     ttl: Duration,
     pub deadline: Instant,
     sequence: Sequence,
-    confirmed: Sequence,
-    notices: u64,
+    pub confirmed: Sequence,
+    /// The last renewal that was answered after another had been applied without an answer.
+    pub unheard: Sequence,
+    pub notices: u64,
+    /// How much word was left that anybody under this session has read; now, and when the renewal was sent.
+    pub noticed: u64,
+    noticed_sent: u64,
     /// Terms granted under this session that we were told of; now, and when the renewal was sent.
     pub grants: u64,
     grants_sent: u64,
@@ -125,6 +130,16 @@ impl Machine {
         }
     }
 
+    /// The clock that the answer would be timed by may have stood still: whatever it says may be long over. Asked
+    /// again, the store tells what is true now.
+    pub(crate) fn open_anew(&mut self, now: Instant) {
+        if let Session::Opening(Attempt { step: Step::Asking(_), .. }) = self.session
+            && !self.planted.has(Plant::PartitionsOpenedAsleep)
+        {
+            self.opening_failed(Failure::Indeterminate, now);
+        }
+    }
+
     fn opening_failed(&mut self, failure: Failure, now: Instant) {
         let Session::Opening(attempt) = &mut self.session else { return };
         match failure {
@@ -162,7 +177,8 @@ impl Machine {
                 let from = self.counts_from(flight, now);
                 let deadline = from + self.lease(ttl);
                 let next = flight.sent + self.renew_every();
-                let (confirmed, notices, grants, grants_sent, failed) = (sequence, 0, 0, 0, 0);
+                let (confirmed, unheard, failed) = (sequence, 0, 0);
+                let (notices, noticed, noticed_sent, grants, grants_sent) = (0, 0, 0, 0, 0);
                 let flight = None;
                 self.session = Session::Open(Open {
                     id,
@@ -170,7 +186,10 @@ impl Machine {
                     deadline,
                     sequence,
                     confirmed,
+                    unheard,
                     notices,
+                    noticed,
+                    noticed_sent,
                     grants,
                     grants_sent,
                     next,
@@ -250,7 +269,7 @@ impl Machine {
             return;
         }
         open.sequence += 1;
-        open.grants_sent = open.grants;
+        (open.grants_sent, open.noticed_sent) = (open.grants, open.noticed);
         let patience = (open.ttl / 6).min(left / 2);
         let session = open.id;
         let verb = Verb::Renew { session, sequence: open.sequence, attempt: open.failed + 1 };
@@ -274,11 +293,16 @@ impl Machine {
         let Session::Open(open) = &self.session else { return };
         let deadline = from + self.lease(open.ttl);
         let Session::Open(open) = &mut self.session else { return };
-        let forgot = renewal.previous < open.confirmed || renewal.grants < open.grants_sent;
+        let forgot = renewal.previous < open.confirmed
+            || renewal.grants < open.grants_sent
+            || renewal.notices < open.noticed_sent;
         if forgot && !self.planted.has(Plant::RegressionIgnored) {
             self.distrust(now);
             self.lose_session(Reason::StoreRolledBack, now);
             return;
+        }
+        if renewal.previous > open.confirmed {
+            open.unheard = open.sequence;
         }
         open.confirmed = open.sequence;
         open.deadline = deadline.max(open.deadline);

@@ -49,6 +49,20 @@ impl SettingsError {
     }
 }
 
+/// Refuses `left` above `right`.
+pub(crate) fn at_most(
+    inequality: &'static str,
+    left: Duration,
+    right: Duration,
+    advice: &'static str,
+) -> Result<(), SettingsError> {
+    if left <= right {
+        return Ok(());
+    }
+    let (left, right) = (format!("{left:?}"), format!("{right:?}"));
+    Err(SettingsError { inequality, relation: "at most", left, right, advice })
+}
+
 impl Settings {
     /// The defaults for this ttl.
     #[must_use]
@@ -84,13 +98,6 @@ impl Settings {
     /// # Errors
     /// The first inequality that fails, by name and number.
     pub fn validate_for(&self, ttl: Duration) -> Result<(), SettingsError> {
-        let at_most = |inequality, left: Duration, right: Duration, advice| {
-            if left <= right {
-                return Ok(());
-            }
-            let (left, right) = (format!("{left:?}"), format!("{right:?}"));
-            Err(SettingsError { inequality, relation: "at most", left, right, advice })
-        };
         at_most("50ms ≤ ttl", MIN_TTL, ttl, "raise ttl (10s is the default)")?;
         at_most("ttl ≤ 24h", ttl, MAX_TTL, "lower ttl: it is what a crash may cost (10s is the default)")?;
         at_most("1ms ≤ renew_every", Duration::from_millis(1), self.renew_every, "raise renew_every")?;

@@ -41,7 +41,7 @@ struct Sight {
 }
 
 /// How long after its pulse is expected a rival is looked at.
-const LATE: Duration = Duration::from_millis(3);
+const LATE: Duration = Duration::from_millis(2);
 
 impl Sight {
     /// How long the rival takes from pulse to pulse, going by this one and the one before.
@@ -266,11 +266,11 @@ mod tests {
         };
         assert_eq!(
             observe(1, 1000, 1000, 1000),
-            3333 - 1000 + 3,
+            3333 - 1000 + 2,
             "a third of the ttl, until it is known better"
         );
-        assert_eq!(observe(2, 3, 4003, 4003), 4000, "it renews every 4 s");
-        assert_eq!(observe(2, 4004, 8004, 8004), 3, "late: soon again");
-        assert_eq!(observe(2, 4103, 8103, 8103), 100, "the later, the more seldom");
+        assert_eq!(observe(2, 2, 4002, 4002), 4000, "it renews every 4 s");
+        assert_eq!(observe(2, 4002, 8002, 8002), 2, "late: soon again");
+        assert_eq!(observe(2, 4102, 8102, 8102), 100, "the later, the more seldom");
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 /// Counts the grants of one election. Whoever shows a lower term than one already seen is too late.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Term(u64);
 
 impl Term {

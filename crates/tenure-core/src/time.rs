@@ -9,6 +9,7 @@ use std::time::Duration;
 /// The core never reads a clock. It is handed an `Instant` with every input, and answers with
 /// instants at which it wants to be woken. Readings of different nodes are not comparable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Instant(u64);
 
 impl Instant {

@@ -17,7 +17,7 @@ fn a_candidate_claims_and_leads() {
     let mut stage = Stage::open(RACE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let claim = stage.request();
-    let Verb::Claim { over: None, disinherit: None, courteous: true, above: Term::NONE, since: None, .. } =
+    let Verb::Claim { over: None, disinherit: None, outwaited: None, above: Term::NONE, since: None, .. } =
         claim.verb
     else {
         panic!("{claim:?}")
@@ -118,7 +118,7 @@ fn a_lease_that_is_kept_for_us_is_claimed_at_once_and_without_courtesy() {
     let claim = stage.request();
     stage.answer(claim.id, Answer::Claim(Standing::Refused { seen: heir, outranked: true }));
     let claim = stage.next_deed();
-    assert!(matches!(claim.verb, Verb::Claim { courteous: false, .. }), "{claim:?}");
+    assert!(matches!(claim.verb, Verb::Claim { outwaited: Some(_), .. }), "{claim:?}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn an_outranked_candidate_waits_for_a_moment_and_then_takes_what_nobody_took() {
     stage.answer(claim.id, Answer::Claim(Standing::Refused { seen: free(3), outranked: true }));
     let seen = stage.now;
     let claim = stage.next_deed();
-    assert!(matches!(claim.verb, Verb::Claim { courteous: false, .. }));
+    assert!(matches!(claim.verb, Verb::Claim { outwaited: Some(_), .. }));
     assert_eq!(stage.now, seen + TTL / 20);
 }
 

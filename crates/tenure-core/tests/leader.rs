@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use stage::{LEASE, RACE, Stage, TTL, free, led, ms};
 use tenure_core::{
-    Age, Answer, Event, Failure, NodeId, Petition, Reason, Record, Refusal, Renewal, Settings, StoreIdentity,
-    Term, Verb,
+    Age, Answer, Event, Failure, NodeId, Petition, Reason, Record, Refusal, Renewal, Settings, Standing,
+    StoreIdentity, Term, Verb,
 };
 
 #[test]
@@ -139,6 +139,25 @@ fn a_store_that_went_back_in_time_ends_leadership_at_once() {
 }
 
 #[test]
+fn a_look_that_was_under_way_when_a_node_was_elected_is_old_and_not_a_store_that_went_back() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    stage.machine.observe(stage.key, true, stage.now);
+    let look = stage.request();
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(1) }));
+    stage.answer(look.id, Answer::Read(free(0)));
+    assert_eq!(stage.check(), Some(Term::new(1)));
+
+    // What it may have missed is looked at again; and that answer counts.
+    let again = stage.request();
+    assert!(matches!(again.verb, Verb::Read { .. }), "{again:?}");
+    stage.answer(again.id, Answer::Read(free(0)));
+    assert_eq!(stage.check(), None);
+    assert!(stage.events().contains(&Event::SessionLost { reason: Reason::StoreRolledBack }));
+}
+
+#[test]
 fn a_leader_that_sees_another_holder_steps_down_at_once() {
     let mut stage = Stage::leading(RACE, Settings::new(TTL));
     stage.machine.hint(stage.key, stage.now);
@@ -162,6 +181,45 @@ fn a_leap_of_the_wall_clock_ends_leadership_and_slewing_does_not() {
     stage.machine.clock(wall + ms(3350) + ms(1001), stage.now);
     assert_eq!(stage.check(), None);
     assert!(stage.events().contains(&Event::SessionLost { reason: Reason::ClockJumped }));
+}
+
+#[test]
+fn an_opening_that_was_answered_while_the_machine_was_frozen_is_asked_again() {
+    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    let wall = Duration::from_secs(1_000_000);
+    stage.machine.clock(wall, stage.now);
+    stage.machine.start(stage.now);
+    let open = stage.request();
+    // A minute passes for everybody else: by now the session that was opened may be over.
+    stage.pass(ms(1));
+    stage.machine.clock(wall + Duration::from_secs(60), stage.now);
+    stage.answer(open.id, Answer::Open(tenure_core::Opening::Opened { ttl: TTL }));
+    assert_eq!(stage.events(), [], "the answer is as old as the pause, and is worth nothing");
+    let again = stage.next_request();
+    let (Verb::Open { session: first, .. }, Verb::Open { session: second, sequence: 2, .. }) =
+        (open.verb, &again.verb)
+    else {
+        panic!("{again:?}")
+    };
+    assert_eq!(first, *second, "if it lives on, it is the same");
+    let sent = stage.now;
+    stage.answer(again.id, Answer::Open(tenure_core::Opening::Opened { ttl: TTL }));
+    assert_eq!(stage.machine.deadline(), sent + LEASE);
+}
+
+#[test]
+fn a_renewal_that_was_applied_but_not_answered_is_told_to_whoever_depends_on_it() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    assert_eq!(stage.machine.renewals().unheard, 0);
+    let lost = stage.next_request();
+    stage.fail(lost.id, Failure::Indeterminate);
+    let next = stage.next_request();
+    stage.renewed(&next);
+    let renewed = stage.machine.renewals();
+    assert_eq!((renewed.sequence, renewed.unheard), (3, 3), "the store had the second before");
+    let next = stage.next_request();
+    stage.renewed(&next);
+    assert_eq!(stage.machine.renewals().unheard, 3, "and then it is as it should be");
 }
 
 #[test]

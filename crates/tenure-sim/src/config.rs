@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Succession};
+use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Sessions, Succession};
 
 use crate::clock::{Real, nanos};
 use crate::fault::{self, Fault};
@@ -35,6 +35,8 @@ pub struct NodeConfig {
     pub eligible: bool,
     /// Whether its user lets it stand again after it resigned or withdrew.
     pub persistent: bool,
+    /// Whether its user wants to hear who leads, from the start.
+    pub observes: bool,
 }
 
 /// How messages travel while nothing is wrong.
@@ -44,6 +46,19 @@ pub struct Network {
     pub least: Real,
     /// How much longer it may take.
     pub spread: Real,
+}
+
+/// How partitions are divided, in a run that is about them.
+#[derive(Clone, Debug)]
+pub struct Division {
+    /// The task lists, by how many partitions they have.
+    pub lists: Vec<u32>,
+    /// What they change to, and back, and at last.
+    pub later: Vec<u32>,
+    /// How many may be moved at a time.
+    pub moves: u32,
+    /// How long a node is expected back.
+    pub grace: Duration,
 }
 
 /// Everything about one run.
@@ -71,6 +86,8 @@ pub struct Config {
     pub ttl: Real,
     /// What goes wrong, in order.
     pub faults: Vec<Fault>,
+    /// The partitions, if it is about them.
+    pub division: Option<Division>,
 }
 
 const RHO: u64 = 100;
@@ -84,6 +101,7 @@ impl Config {
             succession: pick(&mut dice, &[Succession::Race, Succession::Race, Succession::Queue]),
             expiry: pick(&mut dice, &[ExpiryJudge::Candidate, ExpiryJudge::Candidate, ExpiryJudge::Store]),
             news: pick(&mut dice, &[News::Push, News::Push, News::Poll]),
+            sessions: Sessions::Anywhere,
         };
         let ages = pick(&mut dice, &[Ages::Unknown, Ages::Exact, Ages::Told, Ages::Told]);
         let drift = dice.below(3) > 0;
@@ -113,6 +131,7 @@ impl Config {
                     priority: if ranked { pick(&mut dice, &[0, 0, 5]) } else { 0 },
                     eligible: dice.below(8) > 0,
                     persistent: dice.below(5) > 0,
+                    observes: dice.below(2) > 0,
                 }
             })
             .collect();
@@ -140,10 +159,30 @@ impl Config {
             ttl,
             nodes,
             faults: Vec::new(),
+            division: None,
         };
         config.faults = fault::plan(&config, &mut dice);
         config
     }
+
+    /// The run of this seed in which the leader of the only election divides partitions among the nodes.
+    #[must_use]
+    pub fn with_partitions(seed: u64) -> Self {
+        let mut config = Self { elections: 1, ..Self::from_seed(seed) };
+        let mut dice = Dice::new(seed ^ 0x7a57_1157);
+        let mut lists = || (0..1 + dice.below(3)).map(|_| count(dice.below(7))).collect();
+        let (lists, later) = (lists(), lists());
+        let ttl = Duration::from_nanos(config.ttl);
+        let grace = pick(&mut dice, &[Duration::ZERO, ttl / 2, ttl]);
+        let moves = 1 + count(dice.below(3));
+        config.division = Some(Division { lists, later, moves, grace });
+        config.faults = fault::plan(&config, &mut dice);
+        config
+    }
+}
+
+fn count(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// One of these.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tenure_core::partitions::{Partition, Revision};
 use tenure_core::{Event, SessionId, Term};
 
 use crate::clock::Real;
@@ -107,6 +108,42 @@ pub enum Fact {
     Wakes {
         /// Which.
         node: usize,
+    },
+    /// A session is over by its node's own will: closed, or superseded by another.
+    GivenUp {
+        /// Whose.
+        node: usize,
+        /// In which of its lives.
+        life: u32,
+    },
+    /// A partition was given to somebody.
+    Given {
+        /// Which.
+        partition: Partition,
+        /// To whom.
+        node: usize,
+        /// Whose it was, if that one's session was live.
+        over: Option<usize>,
+        /// Its fencing token.
+        revision: Revision,
+    },
+    /// A worker's acknowledgement made a partition vacant.
+    Released {
+        /// Which.
+        partition: Partition,
+        /// Whose it was.
+        node: usize,
+        /// In which of its lives.
+        life: u32,
+    },
+    /// A coordinator wrote into the ledger.
+    Published {
+        /// Under which term.
+        term: Term,
+        /// How many partitions are being revoked now.
+        moving: usize,
+        /// Whether any of them was asked for here.
+        revoked: bool,
     },
     /// The store went back in time; `silent` if nothing tells.
     RolledBack {

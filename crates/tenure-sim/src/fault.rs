@@ -49,6 +49,8 @@ kinds! {
     Nap,
     /// The machine is paused together with its boot clock; its wall clock is corrected afterwards.
     Freeze,
+    /// The same, the moment it has next asked for a session.
+    Faint,
     /// The wall clock of the node is stepped.
     WallStep,
     /// Nothing passes between the node and the store.
@@ -77,6 +79,8 @@ kinds! {
     Rollback,
     /// The store is put back to an earlier state, and nothing tells.
     SilentRollback,
+    /// The store forgets what it did of late, as a replica that lagged behind, and nothing tells.
+    Forget,
     /// The application is unwell.
     Unwell,
     /// The leader resigns.
@@ -146,7 +150,7 @@ fn space_out(faults: &mut Vec<Fault>, config: &Config) {
 fn applies(kind: Kind, config: &Config) -> bool {
     match kind {
         // One machine has one clock: it cannot be frozen for one process alone.
-        Kind::Freeze => config.ages != Ages::Exact,
+        Kind::Freeze | Kind::Faint => config.ages != Ages::Exact,
         Kind::StoreStep => config.ages == Ages::Told,
         Kind::NoNews => config.capabilities.news == News::Push,
         _ => true,

@@ -7,7 +7,7 @@ use tenure_core::Plant;
 use tenure_sim::config::Config;
 use tenure_sim::run::{Outcome, run};
 use tenure_sim::shrink::shrink;
-use tenure_sim::sweep::sweep;
+use tenure_sim::sweep::{Scope, sweep};
 
 const HELP: &str = "\
 Simulates Tenure's protocol with faults, deterministically.
@@ -17,6 +17,8 @@ Usage: cargo xtask sim [--seeds N] [--from S]   many runs, seeds S, S+1, … (de
        cargo xtask sim --plants                 lists the planted bugs
 
 Options:
+  --elections    only the world without partitions
+  --partitions   only the world in which a coordinator divides partitions
   --plant NAME   plants a bug, to see it found
   --shrink       with --seed: leaves out the faults that do not matter, then shows the timeline
   --quiet        no timeline, no table
@@ -32,6 +34,8 @@ struct Arguments {
     seed: Option<u64>,
     plant: Option<Plant>,
     plants: bool,
+    elections: bool,
+    partitions: bool,
     shrink: bool,
     quiet: bool,
     help: bool,
@@ -51,7 +55,7 @@ fn main() -> ExitCode {
     }
     if arguments.plants {
         for plant in Plant::ALL {
-            println!("{:<26}{}", plant.name(), plant.describe().trim());
+            println!("{:<32}{}", plant.name(), plant.describe().trim());
         }
         return ExitCode::SUCCESS;
     }
@@ -80,6 +84,8 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
                 );
             }
             "--plants" => arguments.plants = true,
+            "--elections" => arguments.elections = true,
+            "--partitions" => arguments.partitions = true,
             "--shrink" => arguments.shrink = true,
             "--quiet" => arguments.quiet = true,
             "--help" | "-h" => arguments.help = true,
@@ -92,22 +98,32 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
 fn many(arguments: &Arguments) -> ExitCode {
     let seeds = arguments.seeds.unwrap_or(20_000);
     let began = SystemTime::now();
-    let whole = sweep(arguments.from, seeds, arguments.plant, false);
+    let scope = match arguments.plant {
+        _ if arguments.partitions => Scope::Partitions,
+        None if arguments.elections => Scope::Elections,
+        Some(plant) => Scope::of(plant),
+        None => Scope::Both,
+    };
+    let whole = sweep(arguments.from, seeds, arguments.plant, scope, false);
     let seconds = began.elapsed().map_or(f64::NAN, |elapsed| elapsed.as_secs_f64());
-    for (seed, violation) in whole.violations.iter().take(10) {
-        println!("seed {seed}: {}: {}", violation.promise, violation.how);
-        println!("  again: cargo xtask sim --seed {seed} --shrink{}", plant_option(arguments.plant));
+    for broken in whole.violations.iter().take(10) {
+        let seed = broken.seed;
+        println!("seed {seed}: {}: {}", broken.violation.promise, broken.violation.how);
+        let world = if broken.partitions { " --partitions" } else { "" };
+        println!("  again: cargo xtask sim --seed {seed}{world} --shrink{}", plant_option(arguments.plant));
     }
     if !arguments.quiet {
         println!("{}\n", whole.coverage.table());
     }
     println!("elections: {}", whole.elections);
+    println!("assignments of partitions: {}", whole.assignments);
     println!("seconds: {seconds:.1}");
     summary(whole.seeds, whole.violations.len(), whole.hours, seconds, whole.hash)
 }
 
 fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
-    let mut config = Config::from_seed(seed);
+    let divides = arguments.partitions || arguments.plant.is_some_and(Plant::is_about_partitions);
+    let mut config = if divides { Config::with_partitions(seed) } else { Config::from_seed(seed) };
     if arguments.shrink {
         let before = config.faults.len();
         config = shrink(&config, arguments.plant);
@@ -120,6 +136,9 @@ fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
     if !arguments.quiet {
         let kinds = (config.capabilities, config.ages, config.nodes.len(), config.elections);
         println!("seed {seed}: {:?}, ages {:?}, {} nodes, {} elections", kinds.0, kinds.1, kinds.2, kinds.3);
+        if let Some(division) = &config.division {
+            println!("  {division:?}");
+        }
         for (n, node) in config.nodes.iter().enumerate() {
             println!("  n{n}: {node:?}");
         }

@@ -38,28 +38,19 @@ impl World {
                 self.store.clock.step(step, self.real);
                 return;
             }
-            Kind::Rollback | Kind::SilentRollback => {
-                let silent = kind == Kind::SilentRollback;
-                self.store.roll_back(silent);
-                self.facts.push(Fact::RolledBack { silent });
-                self.store.take_snapshot();
-                return;
-            }
+            Kind::Rollback | Kind::SilentRollback => return self.roll_back(kind == Kind::SilentRollback),
+            Kind::Forget => self.store.take_snapshot(),
             Kind::Crash => {
                 self.nodes[node].kill();
                 return self.at(self.real + lasts, What::Start { node });
             }
             Kind::Nap => return self.nodes[node].ails.nap = lasts,
+            Kind::Faint => return self.nodes[node].ails.faint = lasts,
             Kind::Rue => return self.nodes[node].ails.rues = true,
             Kind::Pause => self.nodes[node].paused = true,
             // Nor is a pause that undoes a step which nobody has looked at yet.
             Kind::Freeze if self.nodes[node].stepped => return,
-            Kind::Freeze => {
-                self.nodes[node].paused = true;
-                let real = self.real;
-                self.nodes[node].frozen.get_or_insert(real);
-                self.nodes[node].clock.stop(real);
-            }
+            Kind::Freeze => self.freeze(node),
             _ => self.ail(fault, 1),
         }
         self.at(self.real + lasts, What::FaultEnd(index));
@@ -73,8 +64,15 @@ impl World {
         match fault.kind {
             Kind::Pause => self.resume(fault.node),
             Kind::Freeze => self.thaw(fault.node),
+            Kind::Forget => self.roll_back(true),
             _ => self.ail(fault, -1),
         }
+    }
+
+    fn roll_back(&mut self, silent: bool) {
+        self.store.roll_back(silent);
+        self.facts.push(Fact::RolledBack { silent });
+        self.store.take_snapshot();
     }
 
     fn ail(&mut self, fault: Fault, by: i32) {
@@ -125,6 +123,12 @@ impl World {
                 self.nodes[node].paused = true;
                 self.at(self.real + lasts, What::Resume { node });
             }
+            // Not if that would undo a step which nobody has looked at yet.
+            Verb::Open { .. } if self.nodes[node].ails.faint > 0 && !self.nodes[node].stepped => {
+                let lasts = std::mem::take(&mut self.nodes[node].ails.faint);
+                self.freeze(node);
+                self.at(self.real + lasts, What::Thaw { node });
+            }
             Verb::Claim { election, .. } if self.nodes[node].ails.rues => {
                 self.nodes[node].ails.rues = false;
                 self.at(self.real, What::Withdraw { node, life, election: election.index() });
@@ -155,8 +159,16 @@ impl World {
         self.at(at, What::Wake { node });
     }
 
+    /// The machine stops, and its boot clock with it.
+    fn freeze(&mut self, node: usize) {
+        let real = self.real;
+        self.nodes[node].paused = true;
+        self.nodes[node].frozen.get_or_insert(real);
+        self.nodes[node].clock.stop(real);
+    }
+
     /// The machine runs again. Its boot clock knows nothing of the pause; its wall clock does.
-    fn thaw(&mut self, node: usize) {
+    pub(crate) fn thaw(&mut self, node: usize) {
         let Some(since) = self.nodes[node].frozen.take() else { return };
         let real = self.real;
         self.nodes[node].clock.go_on(real);

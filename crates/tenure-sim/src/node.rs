@@ -6,6 +6,7 @@ use tenure_core::{Capabilities, ElectionKey, Instant, Machine, NodeId, Planted, 
 
 use crate::clock::{Clock, Real};
 use crate::config::NodeConfig;
+use crate::desk::Desk;
 use crate::world::What;
 
 /// What the user's work is doing.
@@ -32,6 +33,8 @@ pub struct SimNode {
     pub wall: i64,
     /// Its machine, while it is up.
     pub machine: Option<Machine>,
+    /// What it has to do with partitions, in a run that is about them.
+    pub desk: Option<Box<Desk>>,
     /// The elections, by index.
     pub keys: Vec<ElectionKey>,
     /// Counts its lives.
@@ -83,6 +86,8 @@ pub struct Ails {
     pub twice: u32,
     /// For how long it will be stopped once it has asked for a renewal.
     pub nap: Real,
+    /// For how long its machine will be frozen once it has asked for a session.
+    pub faint: Real,
     /// The machine was told that the application is unwell.
     pub told_unwell: bool,
     /// Its user will withdraw once it has claimed.
@@ -104,6 +109,7 @@ impl SimNode {
             clock,
             wall: 0,
             machine: None,
+            desk: None,
             keys: Vec::new(),
             life: 0,
             met: None,
@@ -152,6 +158,7 @@ impl SimNode {
     /// Ends its life without a word.
     pub fn kill(&mut self) {
         self.machine = None;
+        self.desk = None;
         self.work.fill(Work::None);
         self.alarm = None;
         self.held.clear();

@@ -38,6 +38,7 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::RestartInheritsSession => &["one process per term"],
         Plant::SessionLossIgnored => &["no session, no leadership"],
         Plant::RegressionIgnored => &["S1", "S2", "S4", "S5"],
+        Plant::OldLookCounts => &["no false alarm"],
         Plant::HighestTermUntold | Plant::StoreKeepsTerm => &["S2"],
         Plant::StoreResignResetsTerm | Plant::StoreDeleteResetsTerm => &["S2", "L1"],
         Plant::TakeoverDelaySkipped => &["the take-over delay is kept"],
@@ -50,6 +51,19 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::RenewsEachElection => &["one write per interval"],
         Plant::StoreForgetsRetirement => &["the retired stay retired"],
         Plant::StoreSkipsEvent => &["S8"],
+        Plant::PartitionAssignedBeforeRelease
+        | Plant::PartitionReleasedEarly
+        | Plant::PartitionDeadlineIgnored
+        | Plant::PartitionsOutliveSession
+        | Plant::PartitionsReopenEarly
+        | Plant::PartitionsOpenedAsleep
+        | Plant::PartitionStaleReadHeeded
+        | Plant::PartitionLedgerNotLoaded
+        | Plant::PartitionOldTermAccepted
+        | Plant::PartitionLateReleaseAccepted => &["S7"],
+        Plant::PartitionLapseJudgedEarly => &["S3", "S7"],
+        Plant::PartitionRevokeUnheeded => &["partitions are owned"],
+        Plant::PartitionMovesUnlimited => &["few moves at a time"],
     }
 }
 

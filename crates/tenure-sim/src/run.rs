@@ -7,6 +7,7 @@ use crate::clock::Real;
 use crate::config::Config;
 use crate::coverage::Coverage;
 use crate::invariants::{self, Violation};
+use crate::settling::Settling;
 use crate::world::{What, World};
 
 /// What became of a run.
@@ -20,6 +21,8 @@ pub struct Outcome {
     pub simulated: Real,
     /// How often somebody was elected.
     pub elections: u64,
+    /// How often somebody was given a partition.
+    pub assignments: u64,
     /// Which faults met which roles.
     pub coverage: Coverage,
     /// What happened, if it was to be read.
@@ -34,7 +37,8 @@ const MOST_STEPS: u64 = 1_000_000;
 pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
     let mut world = World::new(config, Planted::new(plant), readable);
     let mut promises = invariants::all();
-    let mut calm = Calm::default();
+    let (mut calm, mut settling) = (Calm::default(), Settling::default());
+    let divides = world.config.division.is_some();
     let mut violation = None;
     let mut steps = 0u64;
     'run: while let Some(happened) = world.step() {
@@ -44,7 +48,8 @@ pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
             violation.get_or_insert(Violation { promise: "nobody spins", how });
         }
         if matches!(happened, What::Calm) {
-            match calm.advance(&mut world) {
+            let step = if divides { settling.advance(&mut world) } else { calm.advance(&mut world) };
+            match step {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(broken) => violation = Some(broken),
@@ -71,6 +76,7 @@ pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
         hash: world.trace.hash(),
         simulated: world.real,
         elections: world.elections,
+        assignments: world.assignments,
         coverage: world.coverage,
         timeline: world.trace.lines(),
     }

@@ -11,6 +11,7 @@ use tenure_core::{
 use crate::clock::{Clock, Real, nanos};
 use crate::config::Ages;
 use crate::fact::{Fact, Freed};
+use crate::ledger::Ledger;
 
 /// A line of the model's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,7 @@ struct Lease {
 struct State {
     sessions: Vec<SessionRow>,
     leases: Vec<Lease>,
+    ledger: Ledger,
 }
 
 /// The moment at which a request is executed.
@@ -90,6 +92,8 @@ pub struct ModelStore {
     pub facts: Vec<Fact>,
     /// Elections that have changed since hints were sent.
     pub changed: Vec<usize>,
+    /// The ledger has changed since hints were sent.
+    pub rewritten: bool,
 }
 
 impl ModelStore {
@@ -103,7 +107,11 @@ impl ModelStore {
         elections: usize,
         planted: Planted,
     ) -> Self {
-        let state = State { sessions: Vec::new(), leases: vec![Lease::default(); elections] };
+        let state = State {
+            sessions: Vec::new(),
+            leases: vec![Lease::default(); elections],
+            ledger: Ledger::default(),
+        };
         Self {
             capabilities,
             ages,
@@ -115,6 +123,7 @@ impl ModelStore {
             state,
             facts: Vec::new(),
             changed: Vec::new(),
+            rewritten: false,
         }
     }
 
@@ -246,7 +255,7 @@ impl ModelStore {
         self.state.sessions.iter_mut().find(|session| session.id == id)
     }
 
-    fn live(&self, id: SessionId) -> bool {
+    pub(crate) fn live(&self, id: SessionId) -> bool {
         self.state.sessions.iter().any(|session| session.id == id && session.live)
     }
 
@@ -327,6 +336,8 @@ impl ModelStore {
     fn end(&mut self, id: SessionId, how: Freed, now: Moment) {
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
         row.live = false;
+        let (node, life) = (row.node, row.life);
+        self.facts.push(Fact::GivenUp { node, life });
         self.free_all(id, how, now);
     }
 
@@ -339,7 +350,7 @@ impl ModelStore {
         self.free_all(id, Freed::Lapsed, now);
     }
 
-    fn retire_exactly(&mut self, stamp: Stamp, now: Moment) {
+    pub(crate) fn retire_exactly(&mut self, stamp: Stamp, now: Moment) {
         let blind = self.planted.has(Plant::StoreSkipsCompare);
         let matches = self
             .session(stamp.session)
@@ -384,7 +395,7 @@ impl ModelStore {
             election,
             attempt,
             priority,
-            courteous,
+            outwaited,
             over,
             disinherit,
             above,
@@ -421,7 +432,7 @@ impl ModelStore {
         {
             self.retire_exactly(*stamp, now);
         }
-        if let Some(refusal) = self.objection(election, id, node, *courteous, *disinherit, now) {
+        if let Some(refusal) = self.objection(election, id, node, [*outwaited, *disinherit], now) {
             return Ok(refusal);
         }
         self.state.leases[election].attempt = *attempt;
@@ -454,8 +465,7 @@ impl ModelStore {
         election: usize,
         id: SessionId,
         node: usize,
-        courteous: bool,
-        disinherit: Option<Term>,
+        [outwaited, disinherit]: [Option<Term>; 2],
         now: Moment,
     ) -> Option<Standing> {
         let lease = &self.state.leases[election];
@@ -469,13 +479,14 @@ impl ModelStore {
         if lease.holder.is_some() {
             return Some(self.refused(election, false, now));
         }
+        let read = Some(lease.term.max(lease.floor));
         let kept = lease.heir.is_some_and(|heir| heir != node);
-        if kept && disinherit != Some(lease.term.max(lease.floor)) {
+        if kept && disinherit != read {
             return Some(self.refused(election, false, now));
         }
         let mine = lease.candidates.iter().find(|(session, _)| *session == id).map_or(0, |(_, p)| *p);
         let outranked =
-            courteous && lease.candidates.iter().any(|(session, p)| *p > mine && self.live(*session));
+            outwaited != read && lease.candidates.iter().any(|(session, p)| *p > mine && self.live(*session));
         outranked.then(|| self.refused(election, true, now))
     }
 
@@ -571,6 +582,57 @@ impl ModelStore {
         self.changed.push(election);
     }
 
+    // ----- for the ledger -------------------------------------------------------------------
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.state.ledger
+    }
+
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.state.ledger
+    }
+
+    pub(crate) fn has(&self, plant: Plant) -> bool {
+        self.planted.has(plant)
+    }
+
+    pub(crate) fn identity(&self) -> StoreIdentity {
+        StoreIdentity(self.identity)
+    }
+
+    /// Every session: whose it is, and whether it is live.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (SessionId, usize, bool)> + '_ {
+        self.state.sessions.iter().map(|row| (row.id, row.node, row.live))
+    }
+
+    pub(crate) fn name(&self, node: usize) -> NodeId {
+        self.names[node].clone()
+    }
+
+    pub(crate) fn life_of(&self, id: SessionId) -> Option<(usize, u32)> {
+        self.state.sessions.iter().find(|row| row.id == id).map(|row| (row.node, row.life))
+    }
+
+    pub(crate) fn node_of(&self, id: SessionId) -> Option<usize> {
+        self.life_of(id).map(|(node, _)| node)
+    }
+
+    pub(crate) fn notices(&self, id: SessionId) -> u64 {
+        self.state.sessions.iter().find(|row| row.id == id).map_or(0, |row| row.notices)
+    }
+
+    /// Leaves word for a session.
+    pub(crate) fn notify(&mut self, id: SessionId) {
+        if let Some(row) = self.session(id) {
+            row.notices += 1;
+        }
+    }
+
+    pub(crate) fn leads(&self, election: usize, id: SessionId, term: Term) -> bool {
+        let lease = &self.state.leases[election];
+        lease.holder == Some(id) && lease.term == term
+    }
+
     // ----- reading --------------------------------------------------------------------------
 
     /// Who inherits from a leader that was asked to make way.
@@ -596,7 +658,7 @@ impl ModelStore {
         Record { term, holder, heir, ended: lease.ended, petition }
     }
 
-    fn pulse(&self, id: SessionId, now: Moment) -> Pulse {
+    pub(crate) fn pulse(&self, id: SessionId, now: Moment) -> Pulse {
         let row = self.state.sessions.iter().find(|row| row.id == id);
         let Some(row) = row else {
             let stamp = Stamp { session: id, sequence: 0 };

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use tenure_core::partitions::{Ask, Partition, Told};
 use tenure_core::{
     Answer, Dice, Event, Failure, Instant, Machine, News, NodeId, Planted, Request, RequestId, Standing,
     StoreIdentity, Verb,
@@ -11,6 +12,7 @@ use tenure_core::{
 use crate::clock::{Clock, Real};
 use crate::config::Config;
 use crate::coverage::Coverage;
+use crate::desk::Side;
 use crate::fact::Fact;
 use crate::node::{SimNode, Work};
 use crate::store::{ModelStore, Moment};
@@ -39,8 +41,24 @@ pub enum What {
     Stand { node: usize, life: u32, election: usize },
     /// A user lets its node withdraw.
     Withdraw { node: usize, life: u32, election: usize },
+    /// A question about partitions reaches the store.
+    Question { node: usize, life: u32, side: Side, ask: Box<Ask> },
+    /// Its answer reaches its node.
+    Answer {
+        node: usize,
+        life: u32,
+        side: Side,
+        serial: u64,
+        outcome: Box<Result<(StoreIdentity, Told), Failure>>,
+    },
+    /// News of the ledger reaches a node.
+    LedgerHint { node: usize },
+    /// A user's work on a partition has stopped.
+    PartitionStopped { node: usize, life: u32, partition: Partition },
     /// A stopped process goes on.
     Resume { node: usize },
+    /// A frozen machine runs again.
+    Thaw { node: usize },
     /// A node starts.
     Start { node: usize },
     /// The store's own timer fires.
@@ -113,11 +131,13 @@ pub struct World {
     pub coverage: Coverage,
     /// How often somebody was elected.
     pub elections: u64,
+    /// How often somebody was given a partition.
+    pub assignments: u64,
     pub(crate) dice: Dice,
     pub(crate) calm: bool,
     agenda: BinaryHeap<Entry>,
     order: u64,
-    planted: Planted,
+    pub(crate) planted: Planted,
     store_alarm: Option<Real>,
 }
 
@@ -147,6 +167,7 @@ impl World {
             trace: Trace::new(readable),
             coverage: Coverage::default(),
             elections: 0,
+            assignments: 0,
             calm: false,
             agenda: BinaryHeap::new(),
             order: 0,
@@ -181,18 +202,25 @@ impl World {
                 }
             }
             What::Arrive { node, life, sent, request } => self.arrive(node, life, sent, &request),
+            What::Question { node, life, side, ask } => self.question(node, life, side, &ask),
             What::Reply { node, .. }
+            | What::Answer { node, .. }
+            | What::LedgerHint { node }
+            | What::PartitionStopped { node, .. }
             | What::Hint { node, .. }
             | What::WorkStopped { node, .. }
             | What::Stand { node, .. }
             | What::Withdraw { node, .. } => self.input(node, what),
             What::Resume { node } => self.resume(node),
+            What::Thaw { node } => self.thaw(node),
             What::Start { node } => self.start(node),
-            What::StoreTimer => {
+            What::StoreTimer if self.store_alarm == Some(at) => {
                 self.store_alarm = None;
                 self.store.retire_expired(self.moment());
                 self.after_store();
             }
+            // The store has thought better of it since.
+            What::StoreTimer => {}
             What::Snapshot => self.store.take_snapshot(),
             What::Fault(index) => self.begin_fault(index),
             What::FaultEnd(index) => self.end_fault(index),
@@ -223,12 +251,17 @@ impl World {
         }
         let seed = self.dice.roll();
         self.nodes[node].boot(self.config.capabilities, seed, self.planted);
+        self.furnish(node);
         self.trace.line(self.real, || format!("n{node} starts"));
         let life = self.nodes[node].life;
         self.drive(node, |machine, now| machine.start(now));
         self.nodes[node].ails.told_unwell = false;
         self.tell_health(node);
         for election in 0..self.config.elections {
+            if self.nodes[node].config.observes {
+                let key = self.nodes[node].keys[election];
+                self.drive(node, |machine, now| machine.observe(key, true, now));
+            }
             if self.nodes[node].wants[election] {
                 let at = self.real + self.dice.below(self.config.ttl / 10);
                 self.at(at, What::Stand { node, life, election });
@@ -246,7 +279,17 @@ impl World {
             return;
         }
         match what {
-            What::Wake { .. } => self.drive(node, Machine::handle_timeout),
+            What::Wake { .. } => {
+                self.wake_desk(node, self.nodes[node].now(self.real));
+                self.drive(node, Machine::handle_timeout);
+            }
+            What::Answer { life, side, serial, outcome, .. } if life == self.nodes[node].life => {
+                self.answer(node, side, serial, *outcome);
+            }
+            What::LedgerHint { .. } => self.ledger_hint(node),
+            What::PartitionStopped { life, partition, .. } if life == self.nodes[node].life => {
+                self.partition_stopped(node, partition);
+            }
             What::Reply { life, executed, id, outcome, .. } if life == self.nodes[node].life => {
                 self.deliver(node, executed, id, outcome);
             }
@@ -295,7 +338,7 @@ impl World {
         let (mut awaited, mut asking) = (false, false);
         self.drive(node, |machine, now| {
             awaited = machine.awaits(id);
-            asking = id.election().is_some_and(|key| machine.role(key) == "asking");
+            asking = machine.is_candidates(id);
             machine.reply(id, outcome, now);
         });
         if !awaited {
@@ -329,6 +372,20 @@ impl World {
         machine.clock(wall, now);
         self.nodes[node].stepped = false;
         input(&mut machine, now);
+        let mut timeout = self.carry_out(node, machine, now);
+        // What the desk makes of it may be news to the machine.
+        while self.attend(node, now)
+            && let Some(machine) = self.nodes[node].machine.take()
+        {
+            timeout = self.carry_out(node, machine, now);
+        }
+        let timeout = timeout.into_iter().chain(self.desk_timeout(node, now)).min();
+        self.set_alarm(node, timeout);
+        self.facts.push(Fact::Settled { node });
+    }
+
+    /// Carries out what a machine wants, puts it back, and tells when it wants to be woken.
+    fn carry_out(&mut self, node: usize, mut machine: Machine, now: Instant) -> Option<Instant> {
         while let Some(request) = machine.poll_request(true, now) {
             self.send(node, request);
         }
@@ -341,8 +398,7 @@ impl World {
         for event in events {
             self.heed(node, event);
         }
-        self.set_alarm(node, timeout);
-        self.facts.push(Fact::Settled { node });
+        timeout
     }
 
     fn set_alarm(&mut self, node: usize, timeout: Option<Instant>) {
@@ -369,6 +425,7 @@ impl World {
         self.trace.line(self.real, || format!("n{node} {event:?}"));
         let life = self.nodes[node].life;
         self.facts.push(Fact::Said { node, life, event: event.clone() });
+        self.heed_at_desk(node, &event);
         match event {
             Event::Elected { election, .. } => {
                 self.elections += 1;
@@ -400,7 +457,7 @@ impl World {
 
     // ----- the network and the store --------------------------------------------------------
 
-    fn travel(&mut self, node: usize) -> Real {
+    pub(crate) fn travel(&mut self, node: usize) -> Real {
         let network = self.config.network;
         let usual = network.least + self.dice.below(network.spread);
         if self.nodes[node].ails.fades > 0 {
@@ -416,6 +473,11 @@ impl World {
         }
     }
 
+    /// Whether nothing reaches a node any more.
+    pub(crate) fn cut_off(&self, node: usize) -> bool {
+        self.nodes[node].ails.deaf > 0 || self.link_is_dead(node) || self.store_ails.mute > 0
+    }
+
     fn link_is_dead(&self, node: usize) -> bool {
         let ails = &self.nodes[node].ails;
         ails.fades > 0 && self.real >= ails.dead_from
@@ -426,6 +488,12 @@ impl World {
         self.trace.mix(request.id.serial());
         self.trace.line(self.real, || format!("n{node} asks {:?}", request.verb));
         self.spring(node, &request.verb);
+        let sent = self.real;
+        self.send_off(node, What::Arrive { node, life, sent, request });
+    }
+
+    /// Lets something travel to the store; perhaps it is lost, perhaps it arrives twice.
+    pub(crate) fn send_off(&mut self, node: usize, what: What) {
         let dead = self.link_is_dead(node);
         if self.nodes[node].ails.mute > 0 || dead || self.store_ails.hangs > 0 {
             return;
@@ -433,9 +501,9 @@ impl World {
         let at = self.real + self.travel(node);
         if self.nodes[node].ails.twice > 0 {
             let later = at + self.dice.below(self.config.ttl);
-            self.at(later, What::Arrive { node, life, sent: self.real, request: request.clone() });
+            self.at(later, what.clone());
         }
-        self.at(at, What::Arrive { node, life, sent: self.real, request });
+        self.at(at, what);
     }
 
     fn arrive(&mut self, node: usize, life: u32, sent: Real, request: &Request) {
@@ -454,7 +522,7 @@ impl World {
             _ => format!("store answers n{node}: {outcome:?}"),
         });
         self.after_store();
-        if self.nodes[node].ails.deaf > 0 || self.link_is_dead(node) || self.store_ails.mute > 0 {
+        if self.cut_off(node) {
             return;
         }
         let at = self.real + self.travel(node);
@@ -478,7 +546,16 @@ impl World {
                 }
             }
         }
-        let next = self.store.next_expiry();
+        let rewritten = std::mem::take(&mut self.store.rewritten);
+        if rewritten && self.config.capabilities.news == News::Push && self.store_ails.no_news == 0 {
+            for node in 0..self.nodes.len() {
+                if !self.cut_off(node) {
+                    let at = self.real + self.travel(node);
+                    self.at(at, What::LedgerHint { node });
+                }
+            }
+        }
+        let next = self.store.next_expiry().map(|at| at.max(self.real));
         if next != self.store_alarm
             && let Some(at) = next
         {

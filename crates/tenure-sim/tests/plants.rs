@@ -3,7 +3,7 @@
 use tenure_core::Plant;
 use tenure_sim::config::Config;
 use tenure_sim::run::run;
-use tenure_sim::sweep::sweep;
+use tenure_sim::sweep::{Scope, sweep};
 
 /// Within so many seeds every planted bug must be found.
 const SEEDS: u64 = 10_000;
@@ -15,7 +15,7 @@ fn there_are_at_least_thirty_planted_bugs() {
 
 #[test]
 fn the_real_protocol_survives_all_seeds() {
-    let whole = sweep(0, SEEDS, None, false);
+    let whole = sweep(0, SEEDS, None, Scope::Elections, false);
     assert_eq!(whole.seeds, SEEDS);
     assert!(whole.violations.is_empty(), "{:?}", whole.violations);
     assert!(whole.elections > SEEDS, "elections were held: {}", whole.elections);
@@ -23,12 +23,29 @@ fn the_real_protocol_survives_all_seeds() {
 
 #[test]
 fn every_planted_bug_is_found() {
-    let missed: Vec<&str> = Plant::ALL
-        .iter()
-        .filter(|plant| sweep(0, SEEDS, Some(**plant), true).violations.is_empty())
-        .map(|plant| plant.name())
-        .collect();
+    let missed = missed(|plant| !plant.is_about_partitions());
     assert!(missed.is_empty(), "not found within {SEEDS} seeds: {missed:?}");
+}
+
+#[test]
+fn every_planted_bug_in_how_partitions_are_divided_is_found() {
+    assert!(Plant::ALL.iter().filter(|plant| plant.is_about_partitions()).count() >= 8);
+    let missed = missed(Plant::is_about_partitions);
+    assert!(missed.is_empty(), "not found within {SEEDS} seeds: {missed:?}");
+}
+
+#[test]
+fn partitions_are_divided_safely_in_all_seeds() {
+    let whole = sweep(0, SEEDS / 2, None, Scope::Partitions, false);
+    assert!(whole.violations.is_empty(), "{:?}", whole.violations);
+    assert!(whole.assignments > SEEDS, "partitions were assigned: {}", whole.assignments);
+}
+
+fn missed(wanted: impl Fn(Plant) -> bool) -> Vec<&'static str> {
+    let plants = Plant::ALL.iter().copied().filter(|plant| wanted(*plant));
+    let missed =
+        plants.filter(|plant| sweep(0, SEEDS, Some(*plant), Scope::of(*plant), true).violations.is_empty());
+    missed.map(Plant::name).collect()
 }
 
 #[test]
@@ -46,8 +63,8 @@ fn a_seed_replays_to_the_same_trace() {
 #[test]
 fn a_failing_run_is_shrunk_to_fewer_faults_that_still_fail() {
     let plant = Some(Plant::DeadlineFromReply);
-    let (seed, _) = sweep(0, SEEDS, plant, true).violations.remove(0);
-    let config = Config::from_seed(seed);
+    let broken = sweep(0, SEEDS, plant, Scope::Elections, true).violations.remove(0);
+    let config = Config::from_seed(broken.seed);
     let small = tenure_sim::shrink::shrink(&config, plant);
     assert!(small.faults.len() <= config.faults.len());
     assert!(run(small, plant, false).violation.is_some());
@@ -55,7 +72,7 @@ fn a_failing_run_is_shrunk_to_fewer_faults_that_still_fail() {
 
 #[test]
 fn every_kind_of_fault_meets_leaders_and_candidates() {
-    let coverage = sweep(0, 2_000, None, false).coverage;
+    let coverage = sweep(0, 2_000, None, Scope::Elections, false).coverage;
     for kind in tenure_sim::fault::Kind::ALL {
         assert!(coverage.total(*kind) > 0, "{} never happened", kind.name());
     }

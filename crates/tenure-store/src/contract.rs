@@ -5,12 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use futures_core::Stream;
 use tenure_core::{
-    Capabilities, ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing,
-    StoreIdentity, Term,
+    Capabilities, ElectionName, NodeId, NodeState, Opening, Pulse, Record, Renewal, Sequence, SessionId,
+    Stamp, Standing, StoreIdentity, Term,
 };
 
 use crate::error::StoreError;
 use crate::history::{EventQuery, EventRecord};
+use crate::labels::Labels;
+use crate::ledger::Ledger;
 
 /// An answer on its way.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -29,6 +31,7 @@ pub type Reply<T> = Result<Told<T>, StoreError>;
 
 /// Asks for a session.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Open {
     /// Chosen by the node, unique to this process life.
     pub session: SessionId,
@@ -47,6 +50,7 @@ pub struct Open {
 
 /// What a node tells about itself when it registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeInfo {
     /// Its id, unique among the live nodes of the namespace.
     pub id: NodeId,
@@ -56,10 +60,30 @@ pub struct NodeInfo {
     pub address: Option<String>,
     /// Its process id on that machine.
     pub pid: u32,
+    /// The version of Tenure that it runs.
+    pub version: String,
+    /// What its operator says of it.
+    pub labels: Labels,
+}
+
+impl NodeInfo {
+    /// What this very process tells, without an address or labels.
+    #[must_use]
+    pub fn new(id: NodeId, hostname: impl Into<String>) -> Self {
+        Self {
+            id,
+            hostname: hostname.into(),
+            address: None,
+            pid: std::process::id(),
+            version: String::from(env!("CARGO_PKG_VERSION")),
+            labels: Labels::default(),
+        }
+    }
 }
 
 /// Asks for the lease of an election, or where we stand.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Claim {
     /// Under which session.
     pub session: SessionId,
@@ -70,8 +94,9 @@ pub struct Claim {
     pub attempt: u64,
     /// Higher stands first.
     pub priority: i32,
-    /// If the lease is free and a candidate of higher priority stands, leave it to that one.
-    pub courteous: bool,
+    /// If the lease is free and a candidate of higher priority stands, it is left to that one: unless it was
+    /// freed under this term, and has been left to others for long enough.
+    pub outwaited: Option<Term>,
     /// Retire this session first, if it still has exactly this pulse: it was silent for its
     /// whole life. On a queue: the one directly ahead, whether it leads or waits.
     pub over: Option<Stamp>,
@@ -90,7 +115,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A claim of priority 0 that retires nobody, shows no courtesy, and has seen nothing.
+    /// A claim of priority 0 that retires nobody, and has seen nothing.
     #[must_use]
     pub const fn plain(session: SessionId, election: ElectionName, attempt: u64) -> Self {
         Self {
@@ -98,7 +123,7 @@ impl Claim {
             election,
             attempt,
             priority: 0,
-            courteous: false,
+            outwaited: None,
             over: None,
             disinherit: None,
             tell_only: false,
@@ -110,6 +135,7 @@ impl Claim {
 
 /// Gives up a lease, a place in line, or a claim whose outcome is unknown.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resign {
     /// Under which session.
     pub session: SessionId,
@@ -127,6 +153,7 @@ pub struct Resign {
 
 /// A lease as its holder knows it: what a fenced transaction checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Lease {
     /// The session that holds it.
     pub session: SessionId,
@@ -138,6 +165,7 @@ pub struct Lease {
 
 /// What became of a request to end an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Deletion {
     /// Ended. Its candidates are told; its term lives on.
     Ended,
@@ -149,6 +177,7 @@ pub enum Deletion {
 
 /// What became of a request to a leader to give its term up.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Petitioned {
     /// It is on record, and the leader is told. It resigns by itself, once its work has stopped.
     Noted {
@@ -165,6 +194,7 @@ pub enum Petitioned {
 
 /// A candidate as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Candidate {
     /// The node that stands.
     pub node: NodeId,
@@ -174,26 +204,40 @@ pub struct Candidate {
 
 /// A registered process as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct NodeRecord {
     /// What it told about itself.
     pub info: NodeInfo,
-    /// Its session.
-    pub session: SessionId,
     /// Whether its session is live.
     pub state: NodeState,
+    /// The last sign of life of its session. While that is live, others time its silence by it.
+    pub pulse: Pulse,
+    /// When it registered, by the wall clock of its writer: for people to read.
+    pub opened_at: SystemTime,
     /// When it last renewed, by the wall clock of its writer: for people to read.
     pub renewed_at: SystemTime,
 }
 
-/// Whether a node's session is live, as far as the store has been told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeState {
-    /// Open, and nobody has found it silent.
-    Live,
-    /// Closed by the node itself.
-    Left,
-    /// Found silent for its whole life, and retired.
-    Expired,
+impl NodeRecord {
+    /// Its session.
+    #[must_use]
+    pub const fn session(&self) -> SessionId {
+        self.pulse.stamp.session
+    }
+}
+
+/// What the leader of an election finds of the whole cluster: whether fewer nodes live than it needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Declaration {
+    /// By which right it speaks.
+    pub lease: Lease,
+    /// Whether they are too few.
+    pub degraded: bool,
+    /// How many nodes live.
+    pub live: u32,
+    /// How many are needed.
+    pub minimum: u32,
 }
 
 /// Something about a store that an operator wants to know before relying on it.
@@ -219,9 +263,12 @@ impl Finding {
 
 /// Word that something may have changed. It carries no truth: whoever hears it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Hint {
     /// Something about this election.
     Election(ElectionName),
+    /// A node has come or gone.
+    Nodes,
     /// Anything: hints may have been lost.
     All,
 }
@@ -292,6 +339,20 @@ pub trait Store: Send + Sync + 'static {
     /// All registered nodes, by id.
     fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>>;
 
+    /// Retires a session that has been silent for its whole life, whether or not it holds anything: if it
+    /// still has exactly this pulse. Whether it did. Where the store judges by itself, never.
+    fn retire(&self, over: Stamp) -> Pending<'_, Reply<bool>>;
+
+    /// Forgets nodes that are no more, and whose last sign of life is older than that, by the wall clock
+    /// of its writer; how many. What is live stays, however old.
+    fn purge(&self, older_than: Duration) -> Pending<'_, Reply<u64>>;
+
+    /// Notes in the election's history that the cluster is below its minimum, or no longer
+    /// ([`EventKind::ClusterDegraded`](crate::EventKind), [`EventKind::ClusterRecovered`](crate::EventKind)).
+    /// Whether that was news: if the store has it so already, or the lease is not held any more, nothing
+    /// changes.
+    fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>>;
+
     /// The history, oldest first.
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>>;
 
@@ -299,8 +360,13 @@ pub trait Store: Send + Sync + 'static {
     /// Looked up now, and nothing is changed.
     fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>>;
 
-    /// Hints from now on, for all elections of the namespace.
+    /// Hints from now on, for all elections of the namespace, and for its nodes.
     fn news(&self) -> Hints;
+
+    /// The ledger of partitions, if this store keeps one.
+    fn ledger(&self) -> Option<&dyn Ledger> {
+        None
+    }
 
     /// The store itself, for what only one kind of store offers.
     fn as_any(&self) -> &dyn Any;

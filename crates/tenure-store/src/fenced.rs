@@ -12,7 +12,7 @@ pub enum TransactionError<E> {
     #[error("the work failed, and nothing was written: {0}")]
     Work(#[source] E),
     /// The work ended its transaction, so that what followed was outside of the fence. SQLite has
-    /// written nothing of it; PostgreSQL has, up to there, while the lease was held.
+    /// written nothing of it; PostgreSQL and MySQL have, up to there, while the lease was held.
     #[error(
         "the work ended its own transaction (as ROLLBACK, COMMIT or `INSERT OR ROLLBACK` do); leave its end to Tenure"
     )]

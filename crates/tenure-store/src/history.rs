@@ -7,6 +7,8 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
         /// What happened. The names are the same in the history, in logs, and over HTTP.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
         #[non_exhaustive]
         pub enum EventKind { $($(#[$doc])* $variant),+ }
 
@@ -49,6 +51,33 @@ kinds! {
     NodeLeft = "node_left",
     /// A node was silent for its whole life, and was retired.
     NodeExpired = "node_expired",
+    /// Fewer nodes live than the cluster needs; `live` and `minimum` in the data.
+    ClusterDegraded = "cluster_degraded",
+    /// As many nodes live again as the cluster needs.
+    ClusterRecovered = "cluster_recovered",
+    /// The coordinator has written to the ledger; `revision`, and how many partitions were `assigned` and
+    /// `revoked`, in the data.
+    PlanPublished = "plan_published",
+    /// With that plan, partitions were given to nodes: `to` in the data names them, by node and task list.
+    PartitionAssigned = "partition_assigned",
+    /// With that plan, nodes were asked to give partitions up: `from` in the data names them, by node and task
+    /// list.
+    PartitionRevoked = "partition_revoked",
+    /// A node has stopped its work on partitions that were revoked; how many were `released`, in the data.
+    PartitionReleased = "partition_released",
+}
+
+impl From<EventKind> for String {
+    fn from(kind: EventKind) -> Self {
+        kind.name().to_owned()
+    }
+}
+
+impl TryFrom<String> for EventKind {
+    type Error = String;
+    fn try_from(name: String) -> Result<Self, String> {
+        Self::from_name(&name).ok_or_else(|| format!("no event is called `{name}`"))
+    }
 }
 
 impl fmt::Display for EventKind {
@@ -59,6 +88,7 @@ impl fmt::Display for EventKind {
 
 /// A line of history, recorded in the transaction of what it tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EventRecord {
     /// Rises over the whole store.
     pub id: u64,
@@ -80,17 +110,39 @@ pub struct EventRecord {
 
 /// Which part of the history to read.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EventQuery {
     /// Only of this election.
     pub election: Option<ElectionName>,
     /// Only with a higher id.
     pub after: u64,
     /// At most so many; all if `None`.
-    pub limit: Option<u32>,
+    pub limit: Option<Limit>,
+}
+
+/// How many events to read, and from which end. They come oldest first all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Limit {
+    /// The oldest so many.
+    Oldest(u32),
+    /// The newest so many.
+    Newest(u32),
+}
+
+impl Limit {
+    /// How many.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        match self {
+            Self::Oldest(count) | Self::Newest(count) => count,
+        }
+    }
 }
 
 /// How much history is kept per election (and for the nodes together).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Retention {
     /// The newest so many events; never less than the last transition.
     pub events: u32,

@@ -10,16 +10,27 @@ mod contract;
 mod error;
 mod fenced;
 mod history;
+mod labels;
+mod ledger;
 mod listeners;
+mod moves;
+mod registry;
 mod url;
 
 pub use contract::{
-    Candidate, Claim, Deletion, Finding, Hint, Hints, Lease, NodeInfo, NodeRecord, NodeState, Open, Pending,
-    Petitioned, Reply, Resign, Store, Told,
+    Candidate, Claim, Declaration, Deletion, Finding, Hint, Hints, Lease, NodeInfo, NodeRecord, Open,
+    Pending, Petitioned, Reply, Resign, Store, Told,
 };
 pub use error::StoreError;
 pub use fenced::TransactionError;
-pub use history::{EventKind, EventQuery, EventRecord, Retention};
+pub use history::{EventKind, EventQuery, EventRecord, Limit, Retention};
+pub use labels::{LabelError, Labels};
+pub use ledger::{
+    Arranged, Arrangement, Enlistment, LEDGER_PAGE, Leaf, Ledger, LedgerQuery, Listed, Publication,
+    Published, Release, Survey, WorkerRecord,
+};
 pub use listeners::Listeners;
-pub use tenure_core::{Capabilities, ExpiryJudge, News, Succession};
+pub use moves::Moves;
+pub use registry::newest;
+pub use tenure_core::{Capabilities, ExpiryJudge, News, NodeState, Sessions, Succession};
 pub use url::{Options, StoreUrl, UrlError};

@@ -17,6 +17,7 @@ const CAPACITY: usize = 16_384;
 #[derive(Default)]
 struct Waiting {
     elections: BTreeSet<ElectionName>,
+    nodes: bool,
     all: bool,
     closed: bool,
     waker: Option<Waker>,
@@ -49,9 +50,11 @@ impl Mailbox {
                     waiting.elections.insert(election.clone());
                 }
             }
+            Hint::Nodes => waiting.nodes = !waiting.all,
             // Everything includes what was waiting.
             Hint::Election(_) | Hint::All => {
                 waiting.all = true;
+                waiting.nodes = false;
                 waiting.elections.clear();
             }
         });
@@ -70,6 +73,9 @@ impl Stream for Inbox {
         }
         if let Some(election) = waiting.elections.pop_first() {
             return Poll::Ready(Some(Hint::Election(election)));
+        }
+        if std::mem::take(&mut waiting.nodes) {
+            return Poll::Ready(Some(Hint::Nodes));
         }
         if waiting.closed {
             return Poll::Ready(None);
@@ -131,10 +137,10 @@ mod tests {
     fn a_hint_is_not_repeated_while_it_waits() {
         let listeners = Listeners::default();
         let mut hints = listeners.subscribe();
-        for hint in [about(1), about(2), about(1)] {
+        for hint in [about(1), Hint::Nodes, about(2), about(1), Hint::Nodes] {
             listeners.post(&hint);
         }
-        assert_eq!(drain(&mut hints), [about(1), about(2)]);
+        assert_eq!(drain(&mut hints), [about(1), about(2), Hint::Nodes]);
         listeners.post(&about(1));
         assert_eq!(drain(&mut hints), [about(1)]);
     }

@@ -77,6 +77,18 @@ pub enum UrlError {
     Namespace(#[from] NameError),
 }
 
+impl UrlError {
+    /// A parameter's value cannot be read: why, and what a right one looks like.
+    pub fn parameter(
+        name: &'static str,
+        value: &str,
+        problem: impl Into<String>,
+        example: &'static str,
+    ) -> Self {
+        Self::BadParameter { name, value: value.to_owned(), problem: problem.into(), example }
+    }
+}
+
 impl StoreUrl {
     /// Takes a URL apart, and reads the parameters that every store understands: `namespace`
     /// and `history` (how many events are kept per election).
@@ -108,6 +120,12 @@ impl StoreUrl {
         Ok(parsed)
     }
 
+    /// The value of one of the other parameters, as it stands there.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
     /// Refuses the first parameter that is not among `known`.
     ///
     /// # Errors
@@ -125,12 +143,9 @@ impl StoreUrl {
 }
 
 fn events(value: &str) -> Result<u32, UrlError> {
-    value.parse().ok().filter(|&n| n > 0).ok_or_else(|| UrlError::BadParameter {
-        name: "history",
-        value: value.to_owned(),
-        problem: String::from("it is the number of events kept per election, at least 1"),
-        example: "history=10000",
-    })
+    let problem = "it is the number of events kept per election, at least 1";
+    let events = value.parse().ok().filter(|&n| n > 0);
+    events.ok_or_else(|| UrlError::parameter("history", value, problem, "history=10000"))
 }
 
 #[cfg(test)]
@@ -143,6 +158,7 @@ mod tests {
         assert_eq!((url.scheme.as_str(), url.rest.as_str()), ("sqlite", "/var/lib/x.db"));
         assert_eq!(url.options.namespace.as_str(), "blue");
         assert_eq!(url.options.retention.events, 5);
+        assert_eq!((url.parameter("extra"), url.parameter("history")), (Some("1"), None));
         assert!(url.only(&["extra"]).is_ok());
         assert!(url.only(&[]).unwrap_err().to_string().contains("unknown parameter `extra`"));
     }

@@ -154,12 +154,7 @@ impl Desk {
     async fn open(url: &str, number: u128) -> Outcome<Self> {
         let store = tenure::connect(url).await?;
         let session = SessionId::from_u128(number);
-        let node = NodeInfo {
-            id: NodeId::new(format!("node-{number}"))?,
-            hostname: String::from("bench"),
-            address: None,
-            pid: std::process::id(),
-        };
+        let node = NodeInfo::new(NodeId::new(format!("node-{number}"))?, "bench");
         let ttl = Duration::from_secs(10);
         store.open(Open { session, sequence: 1, ttl, node, supersedes: None, over: None }).await?;
         Ok(Self { store, session, serial: AtomicU64::new(1) })
@@ -191,7 +186,7 @@ impl Desk {
             election: ElectionName::new(format!("election-{serial}"))?,
             attempt: serial,
             priority: 0,
-            courteous: true,
+            outwaited: None,
             over: None,
             disinherit: None,
             tell_only: false,

@@ -5,6 +5,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -61,6 +63,7 @@ impl Rules {
 pub struct Proxy {
     port: u16,
     rules: watch::Sender<Rules>,
+    requests: Arc<AtomicU64>,
     _running: oneshot::Sender<()>,
 }
 
@@ -71,28 +74,45 @@ impl Proxy {
     /// If the system gives no port or thread.
     #[must_use]
     pub fn before(server: u16) -> Self {
-        let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("the loopback has a free port");
+        Self::at(Ipv4Addr::LOCALHOST, server)
+    }
+
+    /// The same, reached at this address of ours.
+    ///
+    /// # Panics
+    /// As for [`Proxy::before`].
+    #[must_use]
+    pub fn at(address: Ipv4Addr, server: u16) -> Self {
+        let listener = StdListener::bind((address, 0)).expect("every address has a free port");
         listener.set_nonblocking(true).expect("a socket need not block");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let pass = Way::Pass(Duration::ZERO);
         let (rules, told) =
             watch::channel(Rules { to_server: pass, to_client: pass, refuse: false, resets: 0 });
         let (running, ended) = oneshot::channel::<()>();
+        let requests = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&requests);
         let run = move || {
             let server = SocketAddr::from((Ipv4Addr::LOCALHOST, server));
             let runtime = Builder::new_current_thread().enable_all().build().expect("there is a runtime");
-            runtime.spawn(accept(listener, server, told));
+            runtime.spawn(accept(listener, server, told, counted));
             // Only ever ends by the sender being dropped.
             let _ = runtime.block_on(ended);
         };
         thread::Builder::new().name(String::from("proxy")).spawn(run).expect("there is a thread");
-        Self { port, rules, _running: running }
+        Self { port, rules, requests, _running: running }
     }
 
     /// Where clients connect to.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// How often clients have said something. Most say a request at once.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Everything passes. What was held arrives now.
@@ -146,7 +166,12 @@ impl Proxy {
     }
 }
 
-async fn accept(listener: StdListener, server: SocketAddr, rules: watch::Receiver<Rules>) {
+async fn accept(
+    listener: StdListener,
+    server: SocketAddr,
+    rules: watch::Receiver<Rules>,
+    requests: Arc<AtomicU64>,
+) {
     let listener = TcpListener::from_std(listener).expect("a listener can be driven");
     while let Ok((client, _)) = listener.accept().await {
         let rules = rules.clone();
@@ -154,7 +179,7 @@ async fn accept(listener: StdListener, server: SocketAddr, rules: watch::Receive
         if now.refuse {
             break_off(&client);
         } else {
-            tokio::spawn(carry(client, server, rules, now.resets));
+            tokio::spawn(carry(client, server, rules, now.resets, Arc::clone(&requests)));
         }
     }
 }
@@ -170,14 +195,16 @@ async fn carry(
     server: SocketAddr,
     mut rules: watch::Receiver<Rules>,
     resets: u64,
+    requests: Arc<AtomicU64>,
 ) -> io::Result<()> {
     let mut server = TcpStream::connect(server).await.inspect_err(|_| break_off(&client))?;
     server.set_nodelay(true)?;
     client.set_nodelay(true)?;
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
-    let up = pump(from_client, to_server, rules.clone(), Direction::ToServer);
-    let down = pump(from_server, to_client, rules.clone(), Direction::ToClient);
+    let count = || _ = requests.fetch_add(1, Ordering::Relaxed);
+    let up = pump(from_client, to_server, rules.clone(), Direction::ToServer, count);
+    let down = pump(from_server, to_client, rules.clone(), Direction::ToClient, || ());
     let ended_well = tokio::select! {
         ended = async { tokio::try_join!(up, down) } => ended.is_ok(),
         _ = rules.wait_for(|rules| rules.resets != resets) => false,
@@ -197,9 +224,10 @@ async fn pump(
     to: WriteHalf<'_>,
     rules: watch::Receiver<Rules>,
     direction: Direction,
+    heard: impl Fn(),
 ) -> io::Result<()> {
     let (send, parcels) = mpsc::unbounded_channel();
-    let collected = collect(from, send, rules.clone(), direction);
+    let collected = collect(from, send, rules.clone(), direction, heard);
     tokio::select! {
         delivered = deliver(to, parcels, rules, direction) => delivered,
         // What was read last is still to be delivered.
@@ -213,11 +241,15 @@ async fn collect(
     parcels: mpsc::UnboundedSender<Parcel>,
     rules: watch::Receiver<Rules>,
     direction: Direction,
+    heard: impl Fn(),
 ) {
     let mut bytes = vec![0; 16 * 1024];
     loop {
         // A side that breaks off has ended, and the other hears of it when it may.
         let read = from.read(&mut bytes).await.unwrap_or(0);
+        if read > 0 {
+            heard();
+        }
         let delay = match rules.borrow().way(direction) {
             Way::Pass(delay) => delay,
             Way::Hold | Way::Swallow => Duration::ZERO,
@@ -327,6 +359,7 @@ mod tests {
         says(&mut stream, "hello");
         hears(&mut stream, "hello");
         assert_eq!(heard.recv_timeout(HANG).unwrap(), b"hello");
+        assert_eq!(proxy.requests(), 1, "what the server says is none");
         stream.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(heard.recv_timeout(HANG).unwrap(), b"");
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);

@@ -6,12 +6,18 @@ use std::time::Duration;
 pub const USAGE: &str = "\
 usage: candidate --store URL --node ID --election NAME… --log FILE --register FILE
                  [--ttl-ms N] [--priority N] [--takeover-delay-ms N] [--write-every-ms N]
-                 [--lead] [--new-handles] [--stubborn] [--blind]
+                 [--coordinate] [--task-list NAME] [--watch-every-ms N] [--lead] [--new-handles] [--stubborn]
+                 [--blind]
 
+  --coordinate   stands for `coordinator` as well, and divides the work while it leads there
+  --task-list    works on its partitions; then it need not stand for anything
   --lead         works under `Election::lead`, not by hand under `Election::elected`
   --new-handles  asks for a new `Election` for every candidacy, and keeps none
   --stubborn     its work goes on for two ttl after leadership is lost
   --blind        a planted bug: it takes itself for the leader without asking its check";
+
+/// The election whose leader divides the work.
+pub const COORDINATOR: &str = "coordinator";
 
 /// How a candidate behaves.
 #[derive(Debug)]
@@ -25,6 +31,8 @@ pub struct Args {
     pub priority: i32,
     pub takeover_delay: Duration,
     pub write_every: Duration,
+    pub watch_every: Duration,
+    pub task_list: Option<String>,
     pub lead: bool,
     pub new_handles: bool,
     pub stubborn: bool,
@@ -43,6 +51,8 @@ impl Args {
             priority: 0,
             takeover_delay: Duration::ZERO,
             write_every: Duration::from_millis(10),
+            watch_every: Duration::from_millis(1),
+            task_list: None,
             lead: false,
             new_handles: false,
             stubborn: false,
@@ -62,6 +72,9 @@ impl Args {
                     args.takeover_delay = Duration::from_millis(number(&word, &value()?)?)
                 }
                 "--write-every-ms" => args.write_every = Duration::from_millis(number(&word, &value()?)?),
+                "--watch-every-ms" => args.watch_every = Duration::from_millis(number(&word, &value()?)?),
+                "--coordinate" => args.elections.push(COORDINATOR.to_owned()),
+                "--task-list" => args.task_list = Some(value()?),
                 "--lead" => args.lead = true,
                 "--new-handles" => args.new_handles = true,
                 "--stubborn" => args.stubborn = true,
@@ -71,7 +84,7 @@ impl Args {
         }
         let missing = args.store.is_empty()
             || args.node.is_empty()
-            || args.elections.is_empty()
+            || (args.elections.is_empty() && args.task_list.is_none())
             || args.log.as_os_str().is_empty()
             || args.register.as_os_str().is_empty();
         if missing { Err(String::from("something is missing")) } else { Ok(args) }

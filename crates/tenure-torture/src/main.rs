@@ -13,6 +13,7 @@ mod args;
 mod ledger;
 mod log;
 mod orders;
+mod partitions;
 mod register;
 mod report;
 mod stand;
@@ -58,12 +59,15 @@ async fn run(args: Args) -> Outcome<()> {
         .start(store)
         .await?;
     say("joined", json!({ "node": args.node }));
-    let watcher = watch::Watcher::start(log::Log::create(&args.log)?, args.node.clone(), args.blind)?;
+    let watcher = watch::Watcher::start(log::Log::create(&args.log)?, &args)?;
     let register = register::Register::open(&args.register)?;
     let desk = Arc::new(work::Desk { args, node: node.clone(), watcher, register });
 
     let (orders, quit) = orders::listen(&desk);
     let mut standing = tokio::task::JoinSet::new();
+    if let Some(list) = desk.args.task_list.clone() {
+        standing.spawn(partitions::work(Arc::clone(&desk), list));
+    }
     for (election, orders) in orders {
         standing.spawn(stand::stand(Arc::clone(&desk), election, orders));
     }

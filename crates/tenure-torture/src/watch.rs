@@ -1,4 +1,5 @@
-//! The witness: asks every leadership's check as fast as is sensible, and writes down the answers.
+//! The witness: asks every check as fast as is sensible, that of leaderships and of partitions, and writes down the
+//! answers.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -6,13 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
-use tenure::Leadership;
+use tenure::{Leadership, Partition};
 use tenure_store::clock;
 
+use crate::args::Args;
 use crate::log::{Line, Log};
 use crate::report::say;
-
-const EVERY: Duration = Duration::from_millis(1);
 
 /// A longer time between two looks is told: this process, or the machine, has stood still.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -35,16 +35,75 @@ struct Seats {
     lines: u64,
 }
 
-/// A leadership under watch.
+/// Something under watch.
 struct Seat {
-    leadership: Leadership,
+    held: Held,
     slot: u64,
     from: u64,
     over: bool,
 }
 
+/// What passes a check, or does not.
+enum Held {
+    Leadership(Leadership),
+    Partition(Partition),
+    /// What a blind one still takes for its own.
+    Imagined {
+        name: String,
+        term: u64,
+    },
+}
+
+impl Held {
+    fn passes(&self) -> bool {
+        match self {
+            Self::Leadership(leadership) => leadership.check().is_ok(),
+            Self::Partition(partition) => partition.check().is_ok(),
+            Self::Imagined { .. } => false,
+        }
+    }
+
+    /// The election; for a partition `domain/list/number`, which is judged like one.
+    fn name(&self) -> String {
+        match self {
+            Self::Leadership(leadership) => leadership.election().as_str().to_owned(),
+            Self::Partition(partition) => {
+                format!("{}/{}", partition.task_list().as_str(), partition.number())
+            }
+            Self::Imagined { name, .. } => name.clone(),
+        }
+    }
+
+    fn term(&self) -> u64 {
+        match self {
+            Self::Leadership(leadership) => leadership.term().number(),
+            Self::Partition(partition) => partition.term().number(),
+            Self::Imagined { term, .. } => *term,
+        }
+    }
+}
+
+/// Watched until this is dropped.
+pub struct Watched {
+    watcher: Arc<Watcher>,
+    slot: Option<u64>,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let Some(slot) = self.slot else { return };
+        let mut seats = self.watcher.seats();
+        if !self.watcher.blind {
+            seats.all.retain(|seat| seat.slot != slot);
+        } else if let Some(seat) = seats.all.iter_mut().find(|seat| seat.slot == slot) {
+            seat.held = Held::Imagined { name: seat.held.name(), term: seat.held.term() };
+        }
+    }
+}
+
 impl Watcher {
-    pub fn start(log: Log, node: String, blind: bool) -> io::Result<Arc<Self>> {
+    pub fn start(log: Log, args: &Args) -> io::Result<Arc<Self>> {
+        let (node, blind, every) = (args.node.clone(), args.blind, args.watch_every);
         let watcher =
             Arc::new(Self { seats: Mutex::default(), log, node, blind, asked: AtomicBool::new(false) });
         let watching = Arc::clone(&watcher);
@@ -53,7 +112,7 @@ impl Watcher {
             loop {
                 let before = clock::now();
                 watching.look();
-                std::thread::sleep(EVERY);
+                std::thread::sleep(every);
                 watching.tell_of_pauses(clock::now().since(before));
             }
         })?;
@@ -66,16 +125,26 @@ impl Watcher {
     /// passes also passed at every instant before it, back to the grant. So whatever the log says
     /// is certain, even if this process is stopped between any two of these lines.
     pub fn watch(&self, leadership: &Leadership) {
+        self.seat(Held::Leadership(leadership.clone()));
+    }
+
+    /// The same for a partition, until what is returned is dropped: whoever has a guard keeps it from others.
+    pub fn watch_partition(self: &Arc<Self>, partition: &Partition) -> Watched {
+        Watched { watcher: Arc::clone(self), slot: self.seat(Held::Partition(partition.clone())) }
+    }
+
+    fn seat(&self, held: Held) -> Option<u64> {
         let mut seats = self.seats();
         let before = clock::now().as_nanos();
-        if leadership.check().is_err() {
-            return; // granted and lost before anybody could look: it never led
+        if !held.passes() {
+            return None; // granted and lost before anybody could look: it never led
         }
         let slot = seats.lines;
         seats.lines += 1;
-        let seat = Seat { leadership: leadership.clone(), slot, from: before, over: false };
+        let seat = Seat { held, slot, from: before, over: false };
         self.note(&seat, before);
         seats.all.push(seat);
+        Some(slot)
     }
 
     /// Answers after the next look: by then, every pause until now has been told.
@@ -97,31 +166,33 @@ impl Watcher {
     pub fn ghost(&self, election: &str) -> Option<Leadership> {
         let seats = self.seats();
         // Asked here again: the thread may not have looked since it was lost.
-        let is_over = |seat: &&Seat| seat.over || seat.leadership.check().is_err();
-        let mut over = seats.all.iter().rev().filter(is_over);
-        let ghost = over.find(|seat| seat.leadership.election().as_str() == election);
-        ghost.map(|seat| seat.leadership.clone())
+        let over = seats.all.iter().rev().filter(|seat| seat.over || !seat.held.passes());
+        let mut led = over.filter_map(|seat| match &seat.held {
+            Held::Leadership(leadership) => Some(leadership),
+            Held::Partition(_) | Held::Imagined { .. } => None,
+        });
+        led.find(|leadership| leadership.election().as_str() == election).cloned()
     }
 
     fn look(&self) {
         let mut seats = self.seats();
         for seat in &mut seats.all {
             let before = clock::now().as_nanos();
-            let passes = self.blind || seat.leadership.check().is_ok();
+            let passes = self.blind || seat.held.passes();
             match (passes, seat.over) {
                 (true, false) => self.note(seat, before),
                 (false, false) => seat.over = true,
                 // It is written down as well: then the checker sees it too.
                 (true, true) => {
-                    say("revived", json!({ "term": seat.leadership.term().number() }));
+                    say("revived", json!({ "term": seat.held.term() }));
                     self.note(seat, before);
                 }
                 (false, true) => {}
             }
         }
-        let ghosts = seats.all.iter().filter(|seat| seat.over).count();
-        if ghosts > GHOSTS
-            && let Some(oldest) = seats.all.iter().position(|seat| seat.over)
+        let ghost = |seat: &Seat| seat.over && matches!(seat.held, Held::Leadership(_));
+        if seats.all.iter().filter(|seat| ghost(seat)).count() > GHOSTS
+            && let Some(oldest) = seats.all.iter().position(ghost)
         {
             seats.all.remove(oldest);
         }
@@ -129,9 +200,9 @@ impl Watcher {
 
     fn note(&self, seat: &Seat, until: u64) {
         let line = Line {
-            election: seat.leadership.election().as_str(),
+            election: &seat.held.name(),
             node: &self.node,
-            term: seat.leadership.term().number(),
+            term: seat.held.term(),
             from: seat.from,
             until,
         };

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::Args;
+use crate::args::{Args, COORDINATOR};
 use crate::ledger::{self, Entry};
 use crate::orders::Order;
 use crate::register::Register;
@@ -41,6 +41,11 @@ pub async fn serve(desk: Arc<Desk>, leadership: Leadership, orders: &mut Unbound
     // Meant for a leadership before this one. Whoever hears of this one may give its first order at once.
     while orders.try_recv().is_ok() {}
     tell(&desk, "elected", &leadership, json!({}));
+    if leadership.election().as_str() == COORDINATOR
+        && let Err(error) = leadership.coordinate()
+    {
+        tell(&desk, "failed", &leadership, json!({ "message": error.to_string() }));
+    }
     let mut writer = Writer::start(&desk, &leadership);
     loop {
         let order = tokio::select! {

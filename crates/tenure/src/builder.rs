@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::{Drift, Machine, NodeId, Settings};
-use tenure_store::{NodeInfo, Store};
+use tenure_store::{Labels, NodeInfo, Store};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::{self, Plan, Start};
 use crate::error::StartError;
+use crate::event::{NodeEvent, Observer};
 use crate::health::{self, Health, Probe};
 use crate::link::{Link, Status};
 use crate::node::Node;
@@ -32,9 +33,12 @@ pub struct NodeBuilder {
     drift: u16,
     eligible: bool,
     priority: i32,
+    failback: bool,
     address: Option<String>,
     hostname: Option<String>,
+    labels: Labels,
     probe: Option<Probe>,
+    observer: Option<Observer>,
     grace: Duration,
     start_timeout: Option<Duration>,
 }
@@ -52,9 +56,12 @@ impl NodeBuilder {
             drift: defaults.drift.thousandths(),
             eligible: defaults.eligible,
             priority: defaults.priority,
+            failback: false,
             address: None,
             hostname: None,
+            labels: Labels::default(),
             probe: None,
+            observer: None,
             grace: GRACE,
             start_timeout: None,
         }
@@ -109,9 +116,18 @@ impl NodeBuilder {
         self
     }
 
-    /// Higher stands first (default 0). A leader is not pushed out by a higher one.
+    /// Higher stands first (default 0). A leader is not pushed out by a higher one, unless that one
+    /// [fails back](NodeBuilder::failback).
     pub const fn priority(mut self, priority: i32) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Whether this node asks a leader of lower priority to make way for it (default false), once it has stood
+    /// behind that one for a ttl, and if it is well then. It is a hand-over like any other: the work of the leader
+    /// stops first.
+    pub const fn failback(mut self, failback: bool) -> Self {
+        self.failback = failback;
         self
     }
 
@@ -127,6 +143,12 @@ impl NodeBuilder {
         self
     }
 
+    /// What else there is to say of this node, such as `zone=eu-1`, for others to read.
+    pub fn labels(mut self, labels: Labels) -> Self {
+        self.labels = labels;
+        self
+    }
+
     /// A probe of the application's health, without which a wedged application goes on leading.
     ///
     /// It runs on the Tokio runtime in which [`start`](NodeBuilder::start) is called, every ttl/6,
@@ -138,6 +160,15 @@ impl NodeBuilder {
         F: Future<Output = bool> + Send + 'static,
     {
         self.probe = Some(health::probe(probe));
+        self
+    }
+
+    /// Told of every event of this node, and of every request to the store: for metrics, say. Unlike a
+    /// [subscriber](crate::Node::subscribe), it misses none.
+    ///
+    /// It runs on the thread that renews the session, so it must count and return, and never wait.
+    pub fn observer(mut self, observer: impl Fn(&NodeEvent) + Send + Sync + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
         self
     }
 
@@ -202,7 +233,8 @@ impl NodeBuilder {
         let (opened, outcome) = oneshot::channel();
         let status = Arc::new(Status::default());
         let hostname = self.hostname.unwrap_or_else(hostname);
-        let info = NodeInfo { id: id.clone(), hostname, address: self.address, pid: std::process::id() };
+        let labels = self.labels.with_priority(self.priority);
+        let info = NodeInfo { address: self.address, labels, ..NodeInfo::new(id.clone(), hostname) };
         driver::spawn(Plan {
             machine,
             info,
@@ -211,7 +243,9 @@ impl NodeBuilder {
             page: Arc::new(Page::new()?),
             commands,
             health,
+            observer: self.observer,
             settings,
+            failback: self.failback,
             grace: self.grace,
             margin: settings.stop_margin / 2,
             start: Start { opened, limit: self.start_timeout },

@@ -17,6 +17,9 @@ struct Known {
 const KNOWN: &[Known] = &[
     Known { scheme: "sqlite", feature: "sqlite", built: cfg!(feature = "sqlite") },
     Known { scheme: "postgres", feature: "postgres", built: cfg!(feature = "postgres") },
+    Known { scheme: "mysql", feature: "mysql", built: cfg!(feature = "mysql") },
+    Known { scheme: "zk", feature: "zookeeper", built: cfg!(feature = "zookeeper") },
+    Known { scheme: "raft", feature: "raft", built: cfg!(feature = "raft") },
     Known { scheme: "memory", feature: "memory", built: cfg!(feature = "memory") },
 ];
 
@@ -44,6 +47,12 @@ pub async fn connect(url: impl AsRef<str>) -> Result<Arc<dyn Store>, ConnectErro
         "sqlite" => Ok(Arc::new(tenure_sqlite::SqliteStore::connect(&url).await?)),
         #[cfg(feature = "postgres")]
         "postgres" => Ok(Arc::new(tenure_postgres::PostgresStore::connect(&url).await?)),
+        #[cfg(feature = "mysql")]
+        "mysql" => Ok(Arc::new(tenure_mysql::MySqlStore::connect(&url).await?)),
+        #[cfg(feature = "zookeeper")]
+        "zk" => Ok(Arc::new(tenure_zookeeper::ZooKeeperStore::connect(&url).await?)),
+        #[cfg(feature = "raft")]
+        "raft" => Ok(Arc::new(tenure_raft::RaftStore::connect(&url).await?)),
         #[cfg(feature = "memory")]
         "memory" => Ok(Arc::new(tenure_memory::MemoryStore::connect(&url)?)),
         _ => Err(unknown(url.scheme)),

@@ -10,8 +10,10 @@ use futures_core::Stream;
 use tenure_core::{Age, ElectionName, NodeId, Record, Term};
 use tenure_store::{Candidate, Deletion};
 use tokio::sync::watch;
+use tracing::Instrument;
 
 use crate::error::ElectionError;
+use crate::gate::Desk;
 use crate::leadership::Leadership;
 use crate::link::{Answered, Command, Link};
 use crate::office::Office;
@@ -32,6 +34,27 @@ pub struct LeaderChange {
     pub term: Term,
 }
 
+/// What a node is in an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// It holds the lease.
+    Leader {
+        /// The term that it was granted.
+        term: Term,
+    },
+    /// It stands, and waits.
+    Follower {
+        /// Who comes right before it in order of succession, the leader if nobody else does. `None` if nobody
+        /// leads and it is next.
+        following: Option<NodeId>,
+        /// How many other candidates come before it, the leader not counted.
+        ahead: usize,
+    },
+    /// It does not stand.
+    Observer,
+}
+
 /// Who holds the lease, as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leader {
@@ -45,21 +68,30 @@ pub struct Leader {
     pub ttl: Duration,
 }
 
-struct Contest {
-    name: ElectionName,
-    link: Arc<Link>,
+/// What all handles of one node for one election share.
+pub(crate) struct Contest {
+    pub name: ElectionName,
+    pub link: Arc<Link>,
+    pub desk: Arc<Desk>,
+}
+
+impl Contest {
+    pub(crate) fn new(name: ElectionName, link: Arc<Link>) -> Self {
+        link.tell(Command::Hold(name.clone()));
+        Self { name, link, desk: Arc::default() }
+    }
 }
 
 impl Drop for Contest {
     fn drop(&mut self) {
+        self.link.forget(&self.name);
         self.link.tell(Command::Release(self.name.clone()));
     }
 }
 
 impl Election {
-    pub(crate) fn new(name: ElectionName, link: Arc<Link>) -> Self {
-        link.tell(Command::Hold(name.clone()));
-        Self { contest: Arc::new(Contest { name, link }) }
+    pub(crate) fn new(name: ElectionName, link: &Arc<Link>) -> Self {
+        Self { contest: link.contest(name) }
     }
 
     /// Its name.
@@ -70,6 +102,14 @@ impl Election {
 
     pub(crate) fn link(&self) -> &Arc<Link> {
         &self.contest.link
+    }
+
+    pub(crate) fn desk(&self) -> &Arc<Desk> {
+        &self.contest.desk
+    }
+
+    pub(crate) const fn contest(&self) -> &Arc<Contest> {
+        &self.contest
     }
 
     /// Stands, and waits until elected. Most programs want [`lead`](Election::lead) instead.
@@ -87,7 +127,7 @@ impl Election {
     /// resigned.
     pub async fn elected(&self) -> Result<Leadership, ElectionError> {
         let office = self.granted().await?;
-        Ok(Leadership::by_hand(office, Arc::clone(self.link())))
+        Ok(Leadership::by_hand(office, self.contest()))
     }
 
     /// Stands until granted. The caller answers for the office from then on.
@@ -96,7 +136,8 @@ impl Election {
         let id = link.candidacy();
         let mut candidacy =
             Candidacy { link: Arc::clone(&link), election: election.clone(), id, over: false };
-        let answer = link.ask(|granted| Command::Stand { election, id, granted }).await;
+        let span = tracing::info_span!(target: "tenure", "campaign", node = %link.node, %election);
+        let answer = link.ask(|granted| Command::Stand { election, id, granted }).instrument(span).await;
         candidacy.over = true;
         answer.map_err(ElectionError::Closed)?
     }
@@ -141,6 +182,31 @@ impl Election {
     pub async fn candidates(&self) -> Result<Vec<Candidate>, ElectionError> {
         let name = self.name().clone();
         self.ask(|answer| Command::Candidates(name, answer)).await
+    }
+
+    /// What this node is in the election, read from the store: leader, follower (and of whom), or neither.
+    ///
+    /// That it leads is what the store says. Before acting on it, [`Leadership::check`].
+    ///
+    /// # Errors
+    /// As for [`leader`](Election::leader).
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is changed.
+    pub async fn role(&self) -> Result<Role, ElectionError> {
+        let own = &self.link().node;
+        // In this order: whoever is elected in between was a candidate, and is the leader.
+        let line = self.candidates().await?;
+        let leader = self.leader().await?;
+        if let Some(leader) = leader.as_ref().filter(|leader| leader.node == *own) {
+            return Ok(Role::Leader { term: leader.term });
+        }
+        let Some(ahead) = line.iter().position(|candidate| candidate.node == *own) else {
+            return Ok(Role::Observer);
+        };
+        let before = ahead.checked_sub(1).map(|index| line[index].node.clone());
+        let following = before.or(leader.map(|leader| leader.node));
+        Ok(Role::Follower { following, ahead })
     }
 
     /// Ends the election: all candidates are told. Its terms are never granted again.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use tenure_core::{NameError, NodeId, Reason, SettingsError, Term};
+use tenure_core::{NameError, NodeId, Reason, SettingsError, TaskListName, Term};
 use tenure_store::{StoreError, UrlError};
 
 /// Why there is no connection to a store. Nothing was changed on it.
@@ -190,10 +190,58 @@ impl<E> From<ElectionError> for LeadError<E> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("term {term} is over: {reason}")]
 pub struct NotLeader {
-    /// The term that is over.
+    /// The term that is over; [`Term::NONE`] if a [`Gate`](crate::Gate) is asked before the first one.
     pub term: Term,
     /// Why.
     pub reason: Reason,
+}
+
+/// This process does not own that partition any more, or not since then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the partition was given up under term {term}: {reason}")]
+pub struct NotOwner {
+    /// The term under which it was owned.
+    pub term: Term,
+    /// Why; `Asked` if it was revoked.
+    pub reason: Reason,
+}
+
+/// Why there are no partitions to work on, or to divide.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartitionsError {
+    /// The name is unusable. Nothing was touched.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// The store cannot say who owns what. Nothing was touched.
+    #[error(
+        "this store keeps no ledger of partitions; use another store, or an election for each part of the work"
+    )]
+    NoLedger,
+    /// The other stream of this node goes on.
+    #[error("this node works on the task list `{list}` already; drop its other `Partitions` first")]
+    AlreadyWorking {
+        /// Which.
+        list: TaskListName,
+    },
+    /// There is such a task list already, and not the same. Nothing changed.
+    #[error("there is a task list `{list}` already; change that one, or drop it first")]
+    Exists {
+        /// Which.
+        list: TaskListName,
+    },
+    /// There is nothing to change. Nothing changed.
+    #[error("there is no task list `{list}`")]
+    Absent {
+        /// Which.
+        list: TaskListName,
+    },
+    /// What the store says about it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// This node does not coordinate.
+    #[error(transparent)]
+    Election(#[from] ElectionError),
 }
 
 /// Why leadership was not handed over.
@@ -223,7 +271,7 @@ pub enum TransferError {
 }
 
 /// Why a fenced transaction did not happen.
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError<E> {

@@ -60,6 +60,10 @@ impl Health {
         self.well
     }
 
+    pub(crate) const fn is_well(&self) -> bool {
+        self.well
+    }
+
     /// The probe's next verdict; never resolves when the probe is gone.
     pub(crate) async fn verdict(&mut self) -> bool {
         match self.verdicts.recv().await {

@@ -32,6 +32,12 @@ impl Holding {
         self.0.borrow().unwrap_or_default()
     }
 
+    /// Whether the node has come to its end.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.0.borrow().is_none()
+    }
+
     /// Waits for the next change: a renewal, a loss, another session. `None` once the node has come
     /// to its end.
     ///

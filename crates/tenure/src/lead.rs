@@ -11,12 +11,13 @@ use std::task::{Context, Poll};
 use tenure_core::Reason;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
+use tracing::Instrument;
 
 use crate::election::Election;
 use crate::error::{ElectionError, Ending, LeadError};
-use crate::leadership::{Duty, Leadership};
+use crate::leadership::{Charge, Leadership};
 use crate::link::Command;
-use crate::office::Office;
+use crate::office::{Office, Stage};
 
 impl Election {
     /// Stands, runs `work` while elected, and stands again whenever leadership is lost.
@@ -52,15 +53,15 @@ impl Election {
         let runtime = Handle::try_current().map_err(|_| ElectionError::NoRuntime)?;
         loop {
             let office = self.granted().await?;
-            let duty = Duty::new(Arc::clone(&office), Arc::clone(self.link()));
+            let charge = Charge::begin(&office, self.contest());
             let leadership = Leadership::supervised(Arc::clone(&office), Arc::clone(self.link()));
             let end = match catch_unwind(AssertUnwindSafe(|| work(leadership))) {
                 Ok(work) => {
-                    let work = Work { future: Box::pin(work), duty, office: Arc::clone(&office) };
+                    let work = Work { future: Box::pin(work), charge, office: Arc::clone(&office) };
                     Task::spawn(&runtime, work, &office).join().await
                 }
                 Err(panic) => {
-                    drop(duty);
+                    drop(charge);
                     End::Panicked(panic)
                 }
             };
@@ -87,14 +88,18 @@ impl Election {
             End::Returned(_) | End::Aborted if reason == Reason::Ended => {
                 Err(LeadError::Election(ElectionError::Ended))
             }
-            End::Returned(_) | End::Aborted => return None,
+            End::Returned(_) | End::Aborted => {
+                // Whatever was let through a gate may be under way still.
+                office.until(Stage::Stopped).await;
+                return None;
+            }
         };
         self.given_back(office).await;
         Some(outcome)
     }
 
     /// Waits until the lease is given back, or has lapsed.
-    async fn given_back(&self, office: &Office) {
+    pub(crate) async fn given_back(&self, office: &Office) {
         let (election, id) = (office.election.clone(), office.id);
         // No driver means that the session is over, and the lease with it.
         let _ = self.link().ask(|done| Command::Released { election, id, done }).await;
@@ -112,8 +117,7 @@ enum End<T, E> {
 /// matters: the work is dropped first, and then its duty, which says that it has stopped.
 struct Work<F> {
     future: Pin<Box<F>>,
-    #[expect(dead_code, reason = "dropping it says that the work has stopped")]
-    duty: Duty,
+    charge: Charge,
     office: Arc<Office>,
 }
 
@@ -140,7 +144,8 @@ impl<T: Send + 'static, E: Send + 'static> Task<T, E> {
     where
         F: Future<Output = Result<T, E>> + Send + 'static,
     {
-        let handle = runtime.spawn(work);
+        let span = work.charge.span();
+        let handle = runtime.spawn(work.instrument(span));
         office.employ(handle.abort_handle());
         Self { handle, office: Arc::clone(office), joined: false }
     }

@@ -1,15 +1,18 @@
 //! Leadership: the proof that this process leads, for as long as it does.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tenure_core::{ElectionName, NodeId, Reason, Term};
 use tenure_store::Lease;
 use tokio_util::sync::CancellationToken;
+use tracing::Span;
+use tracing::field::Empty;
 
+use crate::election::Contest;
 use crate::error::{NotLeader, TransferError};
 use crate::link::{Command, Link};
-use crate::office::Office;
+use crate::office::{Office, lock};
 
 /// This process leads an election under a term, or has led it. Clones are cheap, and all speak of
 /// the same term.
@@ -19,6 +22,7 @@ use crate::office::Office;
 /// the lease back in the background. The same holds after a loss: as long as a clone is alive,
 /// this node gives nothing back and does not stand again.
 /// Inside [`Election::lead`](crate::Election::lead) the end of the task says so instead.
+/// Work that was let through a [`Gate`](crate::Gate) counts as well.
 #[derive(Clone)]
 pub struct Leadership {
     seat: Arc<Seat>,
@@ -27,47 +31,89 @@ pub struct Leadership {
 struct Seat {
     office: Arc<Office>,
     link: Arc<Link>,
-    /// The work's end, if it is the end of this handle.
-    duty: Option<Duty>,
+    /// Whether the end of this handle is the end of the work, and not that of a task.
+    by_hand: bool,
+    /// What this handle is in charge of, until it says that it has stopped.
+    charge: Mutex<Option<Charge>>,
 }
 
-/// Work under an office. When it is dropped, the work has stopped.
+/// Work under an office, shared by all who do a part of it: the handle or the task, and whatever was
+/// let through a gate. When it is dropped, the work has stopped.
 pub(crate) struct Duty {
     office: Arc<Office>,
-    link: Arc<Link>,
+    contest: Arc<Contest>,
+    /// From the grant until all work has stopped.
+    span: Span,
 }
 
 impl Duty {
-    pub(crate) const fn new(office: Arc<Office>, link: Arc<Link>) -> Self {
-        Self { office, link }
-    }
-
-    fn stopped(&self) {
-        // The work of a forked child is not the work that was elected.
-        if !self.office.forked() {
-            let _ = self.office.surrender(); // an office that was lost keeps the reason of its loss
-            let (election, id) = (self.office.election.clone(), self.office.id);
-            self.link.tell(Command::Stopped { election, id });
-        }
+    pub(crate) const fn office(&self) -> &Arc<Office> {
+        &self.office
     }
 }
 
 impl Drop for Duty {
     fn drop(&mut self) {
-        self.stopped();
+        // The work of a forked child is not the work that was elected.
+        if !self.office.forked() {
+            let (election, id) = (self.office.election.clone(), self.office.id);
+            self.contest.link.tell(Command::Stopped { election, id });
+            self.office.stopped();
+            self.span.record("reason", self.office.reason().map(Reason::name));
+        }
+    }
+}
+
+/// The share of whoever is in charge: a handle, a task, a supervisor. When it is dropped, the guard is closed,
+/// and nobody else is let in, whoever may still be stopping.
+pub(crate) struct Charge(Arc<Duty>);
+
+impl Charge {
+    /// The work begins, and gates open.
+    pub(crate) fn begin(office: &Arc<Office>, contest: &Arc<Contest>) -> Self {
+        let span = tracing::info_span!(
+            target: "tenure", "leadership", node = %contest.link.node, election = %office.election,
+            term = office.term.number(), reason = Empty
+        );
+        let duty = Arc::new(Duty { office: Arc::clone(office), contest: Arc::clone(contest), span });
+        contest.desk.seat(office, &duty);
+        Self(duty)
+    }
+
+    /// The span of the term, for a task that works under it.
+    pub(crate) fn span(&self) -> Span {
+        self.0.span.clone()
+    }
+
+    /// A share for somebody else.
+    pub(crate) fn share(&self) -> Arc<Duty> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        let office = &self.0.office;
+        if !office.forked() {
+            let _ = office.surrender(); // an office that was lost keeps the reason of its loss
+        }
     }
 }
 
 impl Leadership {
     /// A handle whose last clone is the end of the work.
-    pub(crate) fn by_hand(office: Arc<Office>, link: Arc<Link>) -> Self {
-        let duty = Some(Duty::new(Arc::clone(&office), Arc::clone(&link)));
-        Self { seat: Arc::new(Seat { office, link, duty }) }
+    pub(crate) fn by_hand(office: Arc<Office>, contest: &Arc<Contest>) -> Self {
+        let charge = Mutex::new(Some(Charge::begin(&office, contest)));
+        Self { seat: Arc::new(Seat { office, link: Arc::clone(&contest.link), by_hand: true, charge }) }
     }
 
     /// A handle for work whose end is told by its task.
     pub(crate) fn supervised(office: Arc<Office>, link: Arc<Link>) -> Self {
-        Self { seat: Arc::new(Seat { office, link, duty: None }) }
+        Self { seat: Arc::new(Seat { office, link, by_hand: false, charge: Mutex::default() }) }
+    }
+
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.seat.link
     }
 
     /// The term, if this process leads at this instant.
@@ -171,8 +217,8 @@ impl Leadership {
     /// Says that the work has stopped, as dropping the last clone does: for those who cannot tell
     /// when that will be. Leadership, if it was not over, is. Does nothing inside `lead`.
     pub fn stopped(&self) {
-        if let Some(duty) = &self.seat.duty {
-            duty.stopped();
+        if !self.seat.office.forked() {
+            self.seat.put_down();
         }
     }
 
@@ -224,7 +270,29 @@ impl Leadership {
         let store = self.seat.link.store.as_any().downcast_ref::<tenure_postgres::PostgresStore>();
         let store = store.ok_or(crate::TransactionError::NotSql)?;
         let office = Arc::clone(&self.seat.office);
-        Ok(store.transaction(self.lease(), || office.check().is_ok(), work).await?)
+        let still = || office.check().is_ok();
+        Ok(tenure_postgres::transaction(store, self.lease(), still, work).await?)
+    }
+
+    /// The same in the store's MySQL or MariaDB database. A statement that ends transactions, as most do that
+    /// define tables, breaks it.
+    ///
+    /// # Errors
+    /// [`TransactionError`](crate::TransactionError).
+    ///
+    /// # Cancel safety
+    /// Dropped before `work` has ended: nothing is written. Dropped later: unknown.
+    #[cfg(feature = "mysql")]
+    pub async fn mysql_transaction<T, E>(
+        &self,
+        work: impl AsyncFnOnce(&mut tenure_mysql::mysql_async::Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, crate::TransactionError<E>> {
+        self.check()?;
+        let store = self.seat.link.store.as_any().downcast_ref::<tenure_mysql::MySqlStore>();
+        let store = store.ok_or(crate::TransactionError::NotSql)?;
+        let office = Arc::clone(&self.seat.office);
+        let still = || office.check().is_ok();
+        Ok(tenure_mysql::transaction(store, self.lease(), still, work).await?)
     }
 }
 
@@ -232,13 +300,19 @@ impl Seat {
     async fn give_up(&self, to: Option<NodeId>) -> Result<(), NotLeader> {
         self.office.surrender()?;
         let (election, id) = (self.office.election.clone(), self.office.id);
-        let stopped = self.duty.is_some();
-        self.link.tell(Command::Resign { election: election.clone(), id, to, stopped });
-        if stopped {
+        self.link.tell(Command::Resign { election: election.clone(), id, to });
+        self.put_down();
+        if self.by_hand {
             // No driver means that the session is over, and the lease with it.
             let _ = self.link.ask(|done| Command::Released { election, id, done }).await;
         }
         Ok(())
+    }
+
+    /// The work of this handle has stopped. It may not have been the last that was under way.
+    fn put_down(&self) {
+        let charge = lock(&self.charge).take();
+        drop(charge);
     }
 }
 

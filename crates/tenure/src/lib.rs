@@ -33,7 +33,8 @@
 //! ```
 //!
 //! By hand: [`Election::elected`] gives a [`Leadership`] to check, to wait on, and to resign;
-//! [`Election::observe`] only watches.
+//! [`Election::observe`] only watches. [`Election::supervise`] runs several named children under one
+//! term, and [`Node::subscribe`] tells what happens.
 //!
 //! # The clock model
 //!
@@ -71,10 +72,14 @@
 //! back; reads have no effect; resignations and [`Node::close`] go on in the background.
 
 mod builder;
+mod callbacks;
+mod cluster;
 mod connect;
 mod driver;
 mod election;
 mod error;
+mod event;
+mod gate;
 mod health;
 mod held;
 mod lead;
@@ -83,31 +88,51 @@ mod link;
 mod node;
 mod office;
 mod page;
+mod partitions;
 mod reason;
+mod supervise;
 mod timer;
 mod watchdog;
 
 pub use builder::NodeBuilder;
+pub use callbacks::Callbacks;
+pub use cluster::{Cluster, ClusterSettings, Member, View};
 pub use connect::{connect, connect_default, connect_default_with, default_path, schemes};
-pub use election::{Election, Leader, LeaderChange, LeaderChanges};
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
+pub use election::{Election, Leader, LeaderChange, LeaderChanges, Role};
+#[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use error::TransactionError;
-pub use error::{ConnectError, ElectionError, Ending, LeadError, NotLeader, StartError, TransferError};
+pub use error::{
+    ConnectError, ElectionError, Ending, LeadError, NotLeader, NotOwner, PartitionsError, StartError,
+    TransferError,
+};
+pub use event::{NodeEvent, Subscription};
+pub use gate::{Gate, KnownLeader, Pass};
 pub use held::{Held, Holding};
 pub use leadership::Leadership;
 pub use node::Node;
+pub use partitions::{Owner, Partition, PartitionState, Partitions, TaskList, TaskLists};
+pub use supervise::{
+    Child, ChildHealth, ChildSpec, ChildStatus, Mode, ModeError, Supervise, SuperviseError, Supervisor,
+    SupervisorState, SupervisorStatus, supervise,
+};
 pub use tenure_core::{
-    Drift, ElectionName, Fence, Fenced, Instant, NameError, Namespace, NodeId, Reason, SessionId,
-    SettingsError, Term,
+    ChildName, Drift, ElectionName, Fence, Fenced, Instant, NameError, Namespace, NodeId, Reason, SessionId,
+    SettingsError, TaskListName, Term,
 };
 pub use tenure_store::{
-    Candidate, EventKind, EventQuery, EventRecord, Lease, NodeInfo, NodeRecord, NodeState, Options,
-    Retention, Store, StoreError, StoreUrl, UrlError,
+    Candidate, EventKind, EventQuery, EventRecord, LabelError, Labels, Lease, Limit, NodeInfo, NodeRecord,
+    NodeState, Options, Retention, Store, StoreError, StoreUrl, UrlError,
 };
 
 #[cfg(feature = "memory")]
 pub use tenure_memory as memory;
+#[cfg(feature = "mysql")]
+pub use tenure_mysql as mysql;
 #[cfg(feature = "postgres")]
 pub use tenure_postgres as postgres;
+#[cfg(feature = "raft")]
+pub use tenure_raft as raft;
 #[cfg(feature = "sqlite")]
 pub use tenure_sqlite as sqlite;
+#[cfg(feature = "zookeeper")]
+pub use tenure_zookeeper as zookeeper;

@@ -8,6 +8,7 @@ use tenure_store::Store;
 
 use crate::builder::NodeBuilder;
 use crate::election::Election;
+use crate::event::Subscription;
 use crate::held::Holding;
 use crate::link::{Command, Link};
 
@@ -29,6 +30,10 @@ impl Node {
 
     pub(crate) const fn new(link: Arc<Link>) -> Self {
         Self { link }
+    }
+
+    pub(crate) const fn link(&self) -> &Arc<Link> {
+        &self.link
     }
 
     /// Its id.
@@ -56,12 +61,19 @@ impl Node {
         Holding::new(self.link.status.held.subscribe())
     }
 
+    /// What happens to this node and in its elections, from now on: elected, lost and why, another leader,
+    /// in jeopardy. The log has the same under the same names (target `tenure`).
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        self.link.status.subscribe()
+    }
+
     /// A handle for an election. Nothing is asked of the store yet.
     ///
     /// # Errors
     /// [`NameError`] if the name is unusable.
     pub fn election(&self, name: impl AsRef<str>) -> Result<Election, NameError> {
-        Ok(Election::new(ElectionName::new(name)?, Arc::clone(&self.link)))
+        Ok(Election::new(ElectionName::new(name)?, &self.link))
     }
 
     /// Gives up everything, waits until all work has been joined, and closes the session.

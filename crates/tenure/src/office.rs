@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tenure_core::{ElectionName, Reason, SessionId, Term};
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -24,13 +26,29 @@ pub(crate) struct Office {
     /// 0 while it is held; then the reason why it is not.
     state: AtomicU64,
     lost: CancellationToken,
+    stage: watch::Sender<Stage>,
     work: Mutex<Work>,
 }
 
-/// The task that works under the office, where Tenure runs it.
+/// How far the work under an office has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// It may go on, or has its time to stop by itself.
+    Working,
+    /// That time is over.
+    CutOff,
+    /// It has stopped.
+    Stopped,
+}
+
+/// The tasks that work under the office, where Tenure runs them.
 #[derive(Default)]
 struct Work {
-    task: Option<AbortHandle>,
+    tasks: Vec<AbortHandle>,
+    /// Whether there ever was one.
+    employed: bool,
+    /// How long they may take to stop after a willing end, if not as long as the node says.
+    grace: Option<Duration>,
     /// Its time to stop by itself is over.
     cut_off: bool,
 }
@@ -43,8 +61,9 @@ impl Office {
         session: SessionId,
         page: Arc<Page>,
     ) -> Arc<Self> {
-        let (state, lost, work) = (AtomicU64::new(0), CancellationToken::new(), Mutex::default());
-        Arc::new(Self { id, election, term, session, page, state, lost, work })
+        let (state, lost) = (AtomicU64::new(0), CancellationToken::new());
+        let (stage, work) = (watch::Sender::new(Stage::Working), Mutex::default());
+        Arc::new(Self { id, election, term, session, page, state, lost, stage, work })
     }
 
     /// The deadline is read before the clock, and the state after it: what all three say was true
@@ -94,24 +113,52 @@ impl Office {
         &self.lost
     }
 
+    /// Waits until the work has come so far.
+    pub(crate) async fn until(&self, stage: Stage) {
+        // The office has the other end, and is held.
+        let _ = self.stage.subscribe().wait_for(|now| *now >= stage).await;
+    }
+
+    /// Everything that was done under the office has stopped.
+    pub(crate) fn stopped(&self) {
+        self.stage.send_replace(Stage::Stopped);
+    }
+
     /// This task works under the office. If its time is over already, it ends here.
     pub(crate) fn employ(&self, task: AbortHandle) {
         let mut work = lock(&self.work);
         if work.cut_off {
             task.abort();
         }
-        work.task = Some(task);
+        work.tasks.retain(|task| !task.is_finished());
+        work.tasks.push(task);
+        work.employed = true;
+    }
+
+    /// Work under the office may take as long as that to stop after a willing end.
+    pub(crate) fn allow(&self, grace: Duration) {
+        lock(&self.work).grace = Some(grace);
+    }
+
+    pub(crate) fn grace(&self) -> Option<Duration> {
+        lock(&self.work).grace
     }
 
     /// The work has had its time to stop by itself. False if there is no task to abort, because
     /// the application works under the office by hand.
     pub(crate) fn cut_off(&self) -> bool {
+        self.stage.send_if_modified(|stage| {
+            *stage < Stage::CutOff && {
+                *stage = Stage::CutOff;
+                true
+            }
+        });
         let mut work = lock(&self.work);
         work.cut_off = true;
-        if let Some(task) = &work.task {
+        for task in &work.tasks {
             task.abort();
         }
-        work.task.is_some()
+        work.employed
     }
 }
 

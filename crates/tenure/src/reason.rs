@@ -2,7 +2,7 @@
 
 use tenure_core::Reason;
 
-const ALL: [Reason; 13] = [
+const ALL: [Reason; 15] = [
     Reason::Resigned,
     Reason::Asked,
     Reason::Lapsed,
@@ -16,6 +16,8 @@ const ALL: [Reason; 13] = [
     Reason::Closing,
     Reason::DriverDied,
     Reason::Forked,
+    Reason::NotElected,
+    Reason::WorkFailed,
 ];
 
 pub(crate) fn encode(reason: Reason) -> u64 {
@@ -32,7 +34,15 @@ pub(crate) fn decode(code: u64) -> Option<Reason> {
 /// Whether the lease is still this node's after the loss, so that its work may take its time to
 /// stop. Otherwise somebody else may be granted it as soon as the margin is used up.
 pub(crate) fn lease_outlives(reason: Reason) -> bool {
-    matches!(reason, Reason::Resigned | Reason::Asked | Reason::Closing | Reason::Ended | Reason::Unhealthy)
+    matches!(
+        reason,
+        Reason::Resigned
+            | Reason::Asked
+            | Reason::Closing
+            | Reason::Ended
+            | Reason::Unhealthy
+            | Reason::WorkFailed
+    )
 }
 
 #[cfg(test)]

@@ -163,7 +163,8 @@ impl Drop for ReleaseOnDrop {
 async fn when_the_driver_dies_every_guard_refuses_and_every_wait_ends() {
     let wrapped = Wrapped::new(memory());
     let store = wrapped.store();
-    let node = start(brief("a"), &store).await;
+    // Long enough that a starved machine does not let it lapse before its driver dies at the next renewal.
+    let node = start(Node::builder("a").ttl(Duration::from_secs(9)), &store).await;
     let election = node.election("reports").unwrap();
     let leadership = soon(election.elected()).await.unwrap();
     let other = start(calm("b"), &store).await.election("others").unwrap();

@@ -51,7 +51,7 @@ async fn a_second_live_process_with_the_same_id_is_refused() {
 async fn a_node_that_crashed_starts_again_once_its_session_has_lapsed() {
     let store = memory();
     let ttl = Duration::from_millis(600);
-    let info = NodeInfo { id: "a".try_into().unwrap(), hostname: "h".into(), address: None, pid: 1 };
+    let info = NodeInfo::new("a".try_into().unwrap(), "h");
     let session = SessionId::from_u128(7);
     let open = Open { session, sequence: 1, ttl, node: info, supersedes: None, over: None };
     let before = clock::now();

@@ -9,9 +9,20 @@ use crate::cargo::Cargo;
 const MANIFEST: &str = "crates/tenure-core/Cargo.toml";
 const SOURCES: &str = "crates/tenure-core/src/";
 
-/// thiserror and what it is built with; none of them is there at run time.
-const DEPENDENCIES: [&str; 7] =
-    ["tenure-core", "thiserror", "thiserror-impl", "proc-macro2", "quote", "syn", "unicode-ident"];
+/// thiserror, and serde for those who ask for it, with what they are built with. None of them does anything
+/// but shape data.
+const DEPENDENCIES: [&str; 10] = [
+    "tenure-core",
+    "thiserror",
+    "thiserror-impl",
+    "proc-macro2",
+    "quote",
+    "syn",
+    "unicode-ident",
+    "serde",
+    "serde_core",
+    "serde_derive",
+];
 
 /// What the core must not name, and where it gets it instead.
 const FORBIDDEN: [(&str, &str); 16] = [

@@ -1,34 +1,27 @@
-//! The store inside one process, for tests, and the readable reference of the contract.
+//! The store inside one process, for tests.
 //!
-//! Every verb is one transaction under one lock, so it happens
-//! whole or not at all, and no lock is held while anything is awaited. The rules themselves are in
-//! `sessions.rs` (open, renew, close), `claims.rs` (claim), `resignation.rs`, `petition.rs` and `deletion.rs`;
-//! they are written to be read beside [`tenure_store::Store`]. Nothing outlives the process.
+//! Every verb is one transaction on a [`Replica`](tenure_replica::Replica) under one lock, so it happens
+//! whole or not at all, and no lock is held while anything is awaited. The rules themselves, which are the
+//! readable reference of the contract, are in `tenure-replica`. Nothing outlives the process.
 
-mod claims;
 mod connect;
-mod deletion;
-mod history;
-mod petition;
-mod reading;
-mod resignation;
-mod sessions;
-mod space;
-mod transaction;
 mod world;
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tenure_core::{
-    Capabilities, ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Standing,
+    Capabilities, ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing,
 };
+use tenure_replica::Transaction;
 use tenure_store::{
-    Candidate, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding, Hints, News, NodeRecord, Open,
-    Options, Pending, Petitioned, Reply, Resign, Store, StoreError, Succession,
+    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, EventQuery, EventRecord,
+    ExpiryJudge, Finding, Hints, Leaf, Ledger, LedgerQuery, News, NodeRecord, Open, Options, Pending,
+    Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store, StoreError, Succession,
+    Survey,
 };
 
-use crate::transaction::Transaction;
 use crate::world::World;
 
 /// A connection to a store inside this process. Cloning it is cheap, and a clone is a connection
@@ -73,7 +66,12 @@ impl std::fmt::Debug for MemoryStore {
 
 impl Store for MemoryStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { succession: Succession::Race, expiry: ExpiryJudge::Candidate, news: News::Push }
+        Capabilities {
+            succession: Succession::Race,
+            expiry: ExpiryJudge::Candidate,
+            news: News::Push,
+            sessions: Sessions::Anywhere,
+        }
     }
 
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
@@ -126,6 +124,18 @@ impl Store for MemoryStore {
         self.transact(|transaction| Ok(transaction.nodes()))
     }
 
+    fn retire(&self, over: Stamp) -> Pending<'_, Reply<bool>> {
+        self.transact(move |transaction| Ok(transaction.retire(over)))
+    }
+
+    fn purge(&self, older_than: Duration) -> Pending<'_, Reply<u64>> {
+        self.transact(move |transaction| Ok(transaction.purge(older_than)))
+    }
+
+    fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
+        self.transact(move |transaction| Ok(transaction.declare(&declaration)))
+    }
+
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.transact(move |transaction| Ok(transaction.events(&query)))
     }
@@ -146,7 +156,37 @@ impl Store for MemoryStore {
         self.world.subscribe(&self.options.namespace)
     }
 
+    fn ledger(&self) -> Option<&dyn Ledger> {
+        Some(self)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+impl Ledger for MemoryStore {
+    fn survey(&self, election: ElectionName) -> Pending<'_, Reply<Survey>> {
+        self.transact(move |transaction| Ok(transaction.survey(&election)))
+    }
+
+    fn leaf(&self, query: LedgerQuery) -> Pending<'_, Reply<Leaf>> {
+        self.transact(move |transaction| Ok(transaction.leaf(&query)))
+    }
+
+    fn publish(&self, publication: Publication) -> Pending<'_, Reply<Published>> {
+        self.transact(move |transaction| transaction.publish(&publication))
+    }
+
+    fn acknowledge(&self, release: Release) -> Pending<'_, Reply<u64>> {
+        self.transact(move |transaction| transaction.acknowledge(&release))
+    }
+
+    fn enlist(&self, enlistment: Enlistment) -> Pending<'_, Reply<()>> {
+        self.transact(move |transaction| transaction.enlist(enlistment))
+    }
+
+    fn arrange(&self, arrangement: Arrangement) -> Pending<'_, Reply<Arranged>> {
+        self.transact(move |transaction| Ok(transaction.arrange(arrangement)))
     }
 }

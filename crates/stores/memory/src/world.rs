@@ -1,14 +1,13 @@
-//! The store itself: its identity, its namespaces, and the one lock.
+//! The store itself: its identity, what it keeps, who listens, and the one lock.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use tenure_core::{Namespace, StoreIdentity};
-use tenure_store::{Hint, Hints, Options, Reply, StoreError, Told, clock};
-
-use crate::space::Space;
-use crate::transaction::Transaction;
+use tenure_replica::{Ages, Moment, Replica, Transaction};
+use tenure_store::{Hints, Listeners, Options, Reply, StoreError, Told, clock};
 
 pub(crate) struct World {
     identity: StoreIdentity,
@@ -17,9 +16,8 @@ pub(crate) struct World {
 
 #[derive(Default)]
 struct State {
-    /// The id of the newest event of any namespace.
-    last_event: u64,
-    spaces: BTreeMap<Namespace, Space>,
+    replica: Replica,
+    listeners: BTreeMap<Namespace, Arc<Listeners>>,
 }
 
 impl World {
@@ -41,26 +39,19 @@ impl World {
         options: &Options,
         verb: impl FnOnce(&mut Transaction<'_>) -> Result<T, StoreError>,
     ) -> Reply<T> {
-        let mut guard = self.state.lock().expect("no transaction panics");
-        let state = &mut *guard;
-        let mut transaction = Transaction {
-            space: state.spaces.entry(options.namespace.clone()).or_default(),
-            settled: state.last_event,
-            last_event: &mut state.last_event,
-            retention: options.retention,
-            now: clock::now(),
-            changed: Default::default(),
-        };
-        let outcome = verb(&mut transaction);
-        let Transaction { space, changed, .. } = transaction;
-        let listeners = Arc::clone(&space.listeners);
-        drop(guard);
-        changed.into_iter().for_each(|name| listeners.post(&Hint::Election(name)));
+        let mut state = self.state.lock().expect("no transaction panics");
+        let moment = Moment { now: clock::now(), wall: SystemTime::now(), ages: Ages::Exact };
+        let (outcome, news) = state.replica.transact(options, moment, verb);
+        let listeners = state.listeners.get(&options.namespace).cloned();
+        drop(state);
+        if let Some(listeners) = listeners {
+            news.post(&listeners);
+        }
         outcome.map(|value| Told { store: self.identity, value })
     }
 
     pub(crate) fn subscribe(&self, namespace: &Namespace) -> Hints {
         let mut state = self.state.lock().expect("no transaction panics");
-        state.spaces.entry(namespace.clone()).or_default().listeners.subscribe()
+        state.listeners.entry(namespace.clone()).or_default().subscribe()
     }
 }

@@ -4,11 +4,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
+use tenure_sql::Encryption;
 use tenure_store::{StoreError, StoreUrl, UrlError};
 use tokio_postgres::Config;
 use tokio_postgres::config::TargetSessionAttrs;
 
-use crate::tls::{Encryption, Tls};
+use crate::tls::{self, Tls};
 
 /// Where Tenure's tables are, unless the URL says otherwise.
 const SCHEMA: &str = "tenure";
@@ -23,20 +24,34 @@ pub(crate) struct Address {
     pub encryption: Encryption,
     /// What encrypts, if anything does.
     pub tls: Option<Tls>,
+    pub news: News,
+}
+
+/// Where changes are heard of.
+#[derive(Clone, Debug)]
+pub(crate) enum News {
+    /// In the same place.
+    Here,
+    /// Past a pool, which hands connections from one transaction to the next and so cannot pass on what
+    /// one of them listens to.
+    There(Box<Address>),
+    /// Nowhere: candidates look.
+    Nowhere,
 }
 
 /// What may stand in the URL beside what every store understands.
-const KNOWN: [&str; 7] =
-    ["schema", "sslmode", "sslrootcert", "connect_timeout", "application_name", "host", "port"];
+const KNOWN: [&str; 8] =
+    ["schema", "news", "sslmode", "sslrootcert", "connect_timeout", "application_name", "host", "port"];
 
 impl Address {
     pub(crate) fn of(url: &StoreUrl) -> Result<Self, UrlError> {
         url.only(&KNOWN)?;
         let (mut schema, mut parameters) = (SCHEMA.to_owned(), Vec::new());
-        let (mut mode, mut roots) = (None, None);
+        let (mut mode, mut roots, mut news) = (None, None, None);
         for (name, value) in &url.parameters {
             match name.as_str() {
                 "schema" => schema = checked(value)?,
+                "news" => news = Some(value.as_str()),
                 "sslmode" => mode = Some(value.as_str()),
                 "sslrootcert" => roots = Some(percent_decode_str(value).decode_utf8_lossy()),
                 _ => parameters.push(format!("{name}={value}")),
@@ -51,8 +66,6 @@ impl Address {
         if config.get_dbname().is_none() {
             return Err(wrong("the database is missing"));
         }
-        let encryption = Encryption::asked(mode, roots.as_deref(), config.get_hosts())?;
-        config.ssl_mode(encryption.mode());
         // Of several hosts, the one that accepts writes.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_connect_timeout().is_none() {
@@ -62,12 +75,26 @@ impl Address {
         if config.get_application_name().is_none() {
             config.application_name("tenure");
         }
-        Ok(Self { config, schema, encryption, tls: None })
+        let roots = roots.as_deref();
+        let at = |mut config: Config, news: News| {
+            let encryption = tls::asked(mode, roots, config.get_hosts())?;
+            config.ssl_mode(tls::mode(&encryption));
+            Ok::<_, UrlError>(Self { config, schema: schema.clone(), encryption, tls: None, news })
+        };
+        let news = match news {
+            None => News::Here,
+            Some("none") => News::Nowhere,
+            Some(hosts) => News::There(Box::new(at(elsewhere(&config, hosts)?, News::Nowhere)?)),
+        };
+        at(config, news)
     }
 
     /// The same with what it needs of this machine: whom it trusts is read now.
     pub(crate) fn equipped(mut self) -> Result<Self, StoreError> {
-        self.tls = self.encryption.connector()?;
+        self.tls = Tls::of(&self.encryption)?;
+        if let News::There(there) = self.news {
+            self.news = News::There(Box::new(there.equipped()?));
+        }
         Ok(self)
     }
 
@@ -80,6 +107,36 @@ impl Address {
     pub(crate) fn channel(&self) -> String {
         format!("tenure_{}", self.schema)
     }
+}
+
+/// The same database and user, at these hosts.
+fn elsewhere(config: &Config, hosts: &str) -> Result<Config, UrlError> {
+    let wrong = |problem: String| {
+        UrlError::parameter("news", hosts, problem, "news=db1.example:5432,db2.example:5432")
+    };
+    let mut there =
+        Config::from_str(&format!("postgres://{hosts}")).map_err(|error| wrong(error.to_string()))?;
+    if there.get_hosts().is_empty() || there.get_user().is_some() || there.get_dbname().is_some() {
+        return Err(wrong(String::from("it is `none`, or hosts with their ports")));
+    }
+    there.target_session_attrs(config.get_target_session_attrs());
+    if let Some(user) = config.get_user() {
+        there.user(user);
+    }
+    if let Some(password) = config.get_password() {
+        there.password(password);
+    }
+    if let Some(database) = config.get_dbname() {
+        there.dbname(database);
+    }
+    if let Some(name) = config.get_application_name() {
+        there.application_name(name);
+    }
+    if let Some(patience) = config.get_connect_timeout() {
+        there.connect_timeout(*patience);
+    }
+    there.tcp_user_timeout(Duration::from_secs(10)).keepalives_idle(Duration::from_secs(10));
+    Ok(there)
 }
 
 fn wrong(problem: &str) -> UrlError {
@@ -96,14 +153,10 @@ fn checked(name: &str) -> Result<String, UrlError> {
     if starts_well && name.len() <= LONGEST && name.chars().all(plain) && !name.starts_with("pg_") {
         return Ok(name.to_owned());
     }
-    Err(UrlError::BadParameter {
-        name: "schema",
-        value: name.to_owned(),
-        problem: format!(
-            "it is made of lower-case letters, digits and _, begins with a letter, and has at most {LONGEST}"
-        ),
-        example: "schema=tenure",
-    })
+    let problem = format!(
+        "it is made of lower-case letters, digits and _, begins with a letter, and has at most {LONGEST}"
+    );
+    Err(UrlError::parameter("schema", name, problem, "schema=tenure"))
 }
 
 #[cfg(test)]
@@ -112,6 +165,18 @@ mod tests {
 
     fn address(url: &str) -> Result<Address, UrlError> {
         Address::of(&StoreUrl::parse(url).unwrap())
+    }
+
+    #[test]
+    fn fuzz_whatever_a_url_says_it_is_understood_or_refused() {
+        let samples = [
+            "postgres://user:pass@host:5432/name?sslmode=verify-full&sslrootcert=/a/b&schema=tenure",
+            "postgresql://[::1],b:6432/x?target_session_attrs=read-write",
+            "postgres:///name?host=/run/pg&password-file=/a",
+        ];
+        tenure_testkit::fuzz::fuzz_text(&samples, |url| {
+            let _ = StoreUrl::parse(url).map(|url| Address::of(&url));
+        });
     }
 
     #[test]
@@ -124,6 +189,19 @@ mod tests {
     }
 
     #[test]
+    fn news_may_come_past_a_pool() {
+        let url = "postgres://me:secret@pool.example:6432/db?news=h1:5433,h2:5434&connect_timeout=3";
+        let News::There(there) = address(url).unwrap().news else { panic!("it is elsewhere") };
+        let config = &there.config;
+        assert_eq!((config.get_hosts().len(), config.get_ports()), (2, &[5433, 5434][..]));
+        assert_eq!((config.get_user(), config.get_password()), (Some("me"), Some(&b"secret"[..])));
+        assert_eq!((config.get_dbname(), there.channel().as_str()), (Some("db"), "tenure_tenure"));
+        assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert!(!there.encryption.is_optional(), "it is judged by its own hosts");
+        assert!(matches!(address("postgres://h1/db?news=none").unwrap().news, News::Nowhere));
+    }
+
+    #[test]
     fn a_wrong_url_names_the_part_that_is_wrong() {
         let message = |url: &str| address(url).unwrap_err().to_string();
         assert!(message("postgres:///db").contains("host is missing"));
@@ -131,6 +209,8 @@ mod tests {
         assert!(message("postgres://h1/db?schema=Robert'); DROP").contains("`schema="));
         assert!(message("postgres://h1/db?schema=pg_catalog").contains("is wrong"));
         assert!(message("postgres://h1/db?shema=x").contains("unknown parameter `shema`"));
+        assert!(message("postgres://h1/db?news=you@h1").contains("`none`, or hosts with their ports"));
+        assert!(message("postgres://h1/db?news=h1:port").contains("`news=h1:port` is wrong"));
         assert!(message("postgres://h1:port/db").contains("wrong after `postgres:`"));
         assert!(message("postgres://h1/db?sslmode=verify-ca").contains("`sslmode=verify-ca` is wrong"));
     }

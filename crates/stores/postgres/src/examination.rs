@@ -3,21 +3,9 @@
 use serde::Deserialize;
 use tenure_store::Finding;
 
-/// One JSON object with everything that is looked at.
-pub(crate) const EXAMINATION: &str = "jsonb_build_object(
-    'store', {schema}.identity(),
-    'version', current_setting('server_version'),
-    'recovering', pg_is_in_recovery(),
-    'fsync', current_setting('fsync'),
-    'full_page_writes', current_setting('full_page_writes'),
-    'synchronous_commit', current_setting('synchronous_commit'),
-    'standbys', current_setting('synchronous_standby_names'),
-    'layout', (SELECT version FROM {schema}.meta),
-    'most', current_setting('max_connections')::int,
-    'used', (SELECT sum(numbackends)::bigint FROM pg_stat_database))";
-
+/// What the function `examine` answers.
 #[derive(Deserialize)]
-pub(crate) struct ExaminationWords {
+pub struct ExaminationWords {
     version: String,
     recovering: bool,
     fsync: String,
@@ -30,7 +18,7 @@ pub(crate) struct ExaminationWords {
 }
 
 impl ExaminationWords {
-    pub(crate) fn findings(self) -> Vec<Finding> {
+    pub(crate) fn findings(self, news: &str) -> Vec<Finding> {
         let standbys = if self.standbys.is_empty() { "none".to_owned() } else { self.standbys };
         vec![
             Finding::new("server", true, format!("PostgreSQL {}", self.version), ""),
@@ -67,7 +55,7 @@ impl ExaminationWords {
                 format!("{} of {}", self.used, self.most),
                 "every node needs three, and one more while it starts: raise max_connections, or use PgBouncer",
             ),
-            Finding::new("news", true, "LISTEN and NOTIFY".to_owned(), ""),
+            Finding::new("news", true, news.to_owned(), ""),
         ]
     }
 }

@@ -1,64 +1,45 @@
-//! News: LISTEN on a connection of its own. Hints, and never truth: when it is cut, waits are longer, and
-//! nothing else changes.
+//! News: LISTEN on a connection of its own.
 
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use tenure_core::Namespace;
+use tenure_sql::Ears;
+use tenure_store::{Hint, StoreError};
 
-use tenure_core::{ElectionName, Namespace};
-use tenure_store::{Hint, Listeners, StoreError};
-
-use crate::address::Address;
+use crate::address::{Address, News};
 use crate::connect::connect;
 use crate::error::classify;
 
-/// How soon a connection that was lost is opened again.
-const RETRY: Duration = Duration::from_millis(500);
-
-/// Listens until nobody is left to tell.
-pub(crate) async fn listen(address: Arc<Address>, namespace: Namespace, listeners: Weak<Listeners>) {
-    while listeners.strong_count() > 0 {
-        if let Err(error) = hear(&address, &namespace, &listeners).await {
-            tracing::debug!(%error, "news from PostgreSQL is interrupted");
-        }
-        // Whatever happened since was not heard.
-        tell(&listeners, &Hint::All);
-        tokio::time::sleep(RETRY).await;
-    }
-}
-
-fn tell(listeners: &Weak<Listeners>, hint: &Hint) {
-    if let Some(listeners) = listeners.upgrade() {
-        listeners.post(hint);
-    }
-}
-
 /// Listens on one connection until it ends.
-async fn hear(
-    address: &Address,
-    namespace: &Namespace,
-    listeners: &Weak<Listeners>,
-) -> Result<(), StoreError> {
+pub(crate) async fn hear(address: &Address, namespace: &Namespace, ears: &Ears) -> Result<(), StoreError> {
+    let address = match &address.news {
+        News::Here => address,
+        News::There(there) => there,
+        News::Nowhere => return Ok(()),
+    };
     let (notified, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    let client = connect(address, Some(notified)).await?;
-    client.batch_execute(&format!("LISTEN \"{}\"", address.channel())).await.map_err(classify)?;
-    // First listen, then look: in between, nothing can be missed.
-    tell(listeners, &Hint::All);
+    let wire = connect(address, Some(notified)).await?;
+    wire.client.batch_execute(&format!("LISTEN \"{}\"", address.channel())).await.map_err(classify)?;
+    ears.open();
     while let Some(notification) = heard.recv().await {
-        if let Some(hint) = understand(notification.payload(), namespace) {
-            tell(listeners, &hint);
+        match understand(notification.payload(), namespace) {
+            Some(Told::Election(election)) => ears.tell_of(election),
+            Some(Told::Everything) => ears.tell(&Hint::All),
+            None => {}
         }
     }
     Ok(())
 }
 
-/// `NAMESPACE ELECTION`, or only the namespace: everything in it.
-fn understand(payload: &str, namespace: &Namespace) -> Option<Hint> {
+#[derive(Debug, PartialEq, Eq)]
+enum Told<'a> {
+    Election(&'a str),
+    Everything,
+}
+
+/// `NAMESPACE ELECTION`, with no name after the space: the nodes; only the namespace: everything in it.
+fn understand<'a>(payload: &'a str, namespace: &Namespace) -> Option<Told<'a>> {
     match payload.split_once(' ') {
-        Some((of, election)) if of == namespace.as_str() => Some(
-            // A name that is none was not written by us; but something has happened.
-            ElectionName::new(election).map_or(Hint::All, Hint::Election),
-        ),
-        None if payload == namespace.as_str() => Some(Hint::All),
+        Some((of, election)) if of == namespace.as_str() => Some(Told::Election(election)),
+        None if payload == namespace.as_str() => Some(Told::Everything),
         _ => None,
     }
 }
@@ -70,9 +51,9 @@ mod tests {
     #[test]
     fn only_news_of_the_namespace_is_heard() {
         let here = Namespace::new("here").unwrap();
-        let election = |name: &str| Some(Hint::Election(ElectionName::new(name).unwrap()));
-        assert_eq!(understand("here nightly report", &here), election("nightly report"));
-        assert_eq!(understand("here", &here), Some(Hint::All));
+        assert_eq!(understand("here nightly report", &here), Some(Told::Election("nightly report")));
+        assert_eq!(understand("here ", &here), Some(Told::Election("")));
+        assert_eq!(understand("here", &here), Some(Told::Everything));
         assert_eq!(understand("there nightly", &here), None);
         assert_eq!(understand("there", &here), None);
     }

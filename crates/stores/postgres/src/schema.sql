@@ -1,4 +1,4 @@
--- Version 1. `{schema}` stands for the quoted name of the schema, `{channel}` for a quoted text.
+-- Version 3. `{schema}` stands for the quoted name of the schema, `{channel}` for a quoted text.
 --
 -- People read these tables and views with psql; Tenure alone writes them, through the functions below.
 -- Every verb is one call of one function: one statement, one round trip, one transaction, whatever stands
@@ -18,6 +18,8 @@ CREATE TABLE {schema}.sessions (
     hostname   text        NOT NULL,
     address    text,
     pid        bigint      NOT NULL,
+    version    text        NOT NULL,             -- of Tenure
+    labels     jsonb       NOT NULL,             -- what its operator says of it
     state      text        NOT NULL CHECK (state IN ('live', 'left', 'expired')),
     sequence   bigint      NOT NULL,             -- counts renewals: what rivals compare
     ttl_ms     bigint      NOT NULL,
@@ -44,6 +46,7 @@ CREATE TABLE {schema}.elections (
     events      bigint  NOT NULL DEFAULT 0,  -- the sequence of its last event
     asked       bigint  NOT NULL DEFAULT 0,  -- the term that its leader was asked to give up …
     asked_for   text,                        -- … and for whom; NULL: for the first in line
+    degraded    boolean NOT NULL DEFAULT false,  -- its leader finds too few nodes
     acquired_at timestamptz,
     PRIMARY KEY (namespace, election)
 );
@@ -107,6 +110,8 @@ CREATE VIEW {schema}.nodes AS SELECT
          WHEN clock_timestamp() - s.renewed_at > s.ttl_ms * interval '1 millisecond' THEN 'silent'
          ELSE 'healthy' END AS health,
     s.pid,
+    s.version,
+    s.labels,
     s.opened_at,
     s.id AS session,
     s.namespace
@@ -162,6 +167,8 @@ BEGIN
         PERFORM set_config('synchronous_commit', 'on', true);
     END IF;
     PERFORM set_config('lock_timeout', '1s', true);
+    -- That a wait for a synchronous standby was cancelled is a mere warning, and we must hear it.
+    PERFORM set_config('client_min_messages', 'warning', true);
 END $$;
 
 CREATE FUNCTION {schema}.pulse(s {schema}.sessions) RETURNS jsonb LANGUAGE sql STABLE AS $$
@@ -211,6 +218,7 @@ RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
     VALUES (ns, NULL, 0, clock_timestamp(), what, who, 0, more);
     DELETE FROM events WHERE namespace = ns AND election IS NULL AND id <= (
         SELECT id FROM events WHERE namespace = ns AND election IS NULL ORDER BY id DESC LIMIT 1 OFFSET kept);
+    SELECT pg_notify({channel}, ns || ' '); -- an election without a name: the nodes
 $$;
 
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
@@ -257,7 +265,7 @@ END $$;
 -- ----- the verbs ------------------------------------------------------------------------------
 
 CREATE FUNCTION {schema}.open(ns text, kept bigint, sess text, seq bigint, ttl bigint, who text, host text,
-    addr text, process bigint, supersedes text, over_session text, over_sequence bigint)
+    addr text, process bigint, tenure text, words text, supersedes text, over_session text, over_sequence bigint)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     mine     sessions;
@@ -289,8 +297,10 @@ BEGIN
         SELECT s.id FROM sessions s WHERE s.namespace = ns AND s.state <> 'live'
         AND NOT EXISTS (SELECT 1 FROM elections e WHERE e.session = s.id)
         ORDER BY s.opened_at DESC OFFSET 1000);
-    INSERT INTO sessions (id, namespace, node, hostname, address, pid, state, sequence, ttl_ms, opened_at, renewed_at)
-        VALUES (sess, ns, who, host, addr, process, 'live', seq, ttl, clock_timestamp(), clock_timestamp())
+    INSERT INTO sessions (id, namespace, node, hostname, address, pid, version, labels, state, sequence, ttl_ms,
+                          opened_at, renewed_at)
+        VALUES (sess, ns, who, host, addr, process, tenure, words::jsonb, 'live', seq, ttl,
+                clock_timestamp(), clock_timestamp())
         ON CONFLICT DO NOTHING;
     IF NOT FOUND THEN
         -- Somebody else was first, this very moment.
@@ -299,7 +309,7 @@ BEGIN
         RETURN jsonb_build_object('store', identity(), 'occupant', pulse(occupant));
     END IF;
     PERFORM tell_of_node(ns, 'node_joined', who,
-        jsonb_build_object('hostname', host, 'address', addr, 'pid', process), kept);
+        jsonb_build_object('hostname', host, 'address', addr, 'pid', process, 'version', tenure), kept);
     RETURN jsonb_build_object('store', identity(), 'ttl_ms', ttl);
 END $$;
 
@@ -326,8 +336,36 @@ BEGIN
     RETURN jsonb_build_object('store', identity());
 END $$;
 
+-- A session that was silent for its whole life, whether or not anything hangs from it.
+CREATE FUNCTION {schema}.retire(ns text, kept bigint, over_session text, over_sequence bigint)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    silent boolean;
+BEGIN
+    PERFORM careful();
+    PERFORM 1 FROM sessions WHERE id = over_session AND namespace = ns AND sequence = over_sequence
+        AND state = 'live' FOR UPDATE;
+    silent := FOUND;
+    IF silent THEN PERFORM end_session(over_session, 'lapsed', kept); END IF;
+    RETURN jsonb_build_object('store', identity(), 'done', silent);
+END $$;
+
+-- Forgets nodes that are no more. The clock that says how old they are decides nothing else.
+CREATE FUNCTION {schema}.purge(ns text, older_ms bigint)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    gone bigint;
+BEGIN
+    PERFORM careful();
+    DELETE FROM sessions s WHERE s.namespace = ns AND s.state <> 'live'
+        AND s.renewed_at < clock_timestamp() - older_ms * interval '1 millisecond'
+        AND NOT EXISTS (SELECT 1 FROM elections e WHERE e.session = s.id);
+    GET DIAGNOSTICS gone = ROW_COUNT;
+    RETURN jsonb_build_object('store', identity(), 'gone', gone);
+END $$;
+
 CREATE FUNCTION {schema}.claim(ns text, kept bigint, sess text, elec text, att bigint, prio integer,
-    courteous boolean, over_session text, over_sequence bigint, disinherit bigint, tell_only boolean,
+    outwaited bigint, over_session text, over_sequence bigint, disinherit bigint, tell_only boolean,
     above bigint, since bigint)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
@@ -336,6 +374,7 @@ DECLARE
     settled      bigint;
     held         boolean;
     disinherited boolean;
+    courteous    boolean;
     outranked    boolean := false;
     refused      boolean;
     previous     text;
@@ -365,13 +404,16 @@ BEGIN
     END IF;
     -- Compared with what the candidate can have read, so before its own word raises the floor.
     disinherited := coalesce(disinherit = greatest(e.term, e.floor), false);
+    courteous := outwaited IS DISTINCT FROM greatest(e.term, e.floor);
     e.floor := greatest(e.floor, above);
     held := EXISTS (SELECT 1 FROM sessions WHERE id = e.session AND state = 'live');
 
     IF held AND e.session = sess THEN
-        -- A resignation that was sent before this claim, but arrives after it, is void.
+        -- A resignation that was sent before this claim, but arrives after it, is void. Written even if
+        -- nothing changes: a grant whose wait for a synchronous standby was cancelled is told only when a
+        -- write after it has waited.
         UPDATE elections SET attempt = greatest(attempt, att), floor = e.floor
-            WHERE namespace = ns AND election = elec AND (attempt < att OR floor < e.floor);
+            WHERE namespace = ns AND election = elec;
         RETURN jsonb_build_object('store', identity(), 'granted', e.term);
     END IF;
     IF NOT e.stood THEN
@@ -381,7 +423,7 @@ BEGIN
     END IF;
     refused := held OR tell_only OR (NOT disinherited AND e.heir IS NOT NULL AND e.heir <> me.node);
     IF NOT refused AND courteous THEN
-        outranked := coalesce((SELECT max(priority) FROM standing(ns, elec)) > prio, false);
+        outranked := EXISTS (SELECT 1 FROM standing(ns, elec) WHERE node <> me.node AND priority > prio);
         refused := outranked;
     END IF;
 
@@ -423,6 +465,28 @@ BEGIN
 END $$;
 
 -- Under a session that is over there is nothing left to give up, so that is no error.
+-- The server plans each statement of a function when a connection first comes to it, which takes longer than all
+-- that they do. So whoever waits plays a take-over on its connection beforehand: nothing of it is kept, nothing
+-- waits for the disk, and nobody hears of it.
+CREATE FUNCTION {schema}.rehearse() RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    stage text := 'rehearsal ' || pg_backend_pid();
+    first text := stage || ' 1';
+    other text := stage || ' 2';
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    BEGIN
+        PERFORM open(stage, 1, first, 1, 1, first, '', NULL, 0, '', '{}', NULL, NULL, NULL);
+        PERFORM open(stage, 1, other, 1, 1, other, '', NULL, 0, '', '{}', NULL, NULL, NULL);
+        PERFORM claim(stage, 1, first, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, other, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, other, 'play', 2, 0, NULL, first, 1, NULL, false, 0, NULL);
+        RAISE SQLSTATE 'TEN00';
+    EXCEPTION WHEN SQLSTATE 'TEN00' THEN NULL;
+    END;
+    RETURN jsonb_build_object('store', identity());
+END $$;
+
 CREATE FUNCTION {schema}.resign(ns text, kept bigint, sess text, elec text, att bigint, only_term bigint, successor text)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
@@ -540,4 +604,86 @@ BEGIN
     RETURN jsonb_build_object('store', identity(), 'petition', 'noted', 'leader', leader, 'term', e.term);
 END $$;
 
-INSERT INTO {schema}.meta (version) VALUES (1);
+-- What a leader says of the whole cluster: told once.
+CREATE FUNCTION {schema}.declare_degraded(ns text, kept bigint, sess text, elec text, trm bigint, bad boolean,
+    living bigint, least_living bigint)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    me sessions;
+    e  elections;
+BEGIN
+    PERFORM careful();
+    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
+    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+    IF me.id IS NULL OR e.session IS DISTINCT FROM sess OR e.term <> trm OR e.degraded = bad THEN
+        RETURN jsonb_build_object('store', identity(), 'done', false);
+    END IF;
+    PERFORM tell(ns, elec, e.events + 1, CASE WHEN bad THEN 'cluster_degraded' ELSE 'cluster_recovered' END,
+        me.node, e.term, jsonb_build_object('live', living, 'minimum', least_living));
+    UPDATE elections SET degraded = bad, events = e.events + 1 WHERE namespace = ns AND election = elec;
+    PERFORM trim_history(ns, elec, e.events + 1, e.events, kept);
+    RETURN jsonb_build_object('store', identity(), 'done', true);
+END $$;
+
+-- ----- to be looked at ------------------------------------------------------------------------
+
+CREATE FUNCTION {schema}.look(ns text, elec text) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_build_object('store', identity(), 'seen',
+        (SELECT record(e) FROM elections e WHERE e.namespace = ns AND e.election = elec))
+$$;
+
+CREATE FUNCTION {schema}.list_candidates(ns text, elec text) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_build_object('store', identity(), 'list',
+        (SELECT coalesce(jsonb_agg(to_jsonb(c)), '[]') FROM (SELECT node, priority FROM standing(ns, elec)) c))
+$$;
+
+CREATE FUNCTION {schema}.list_elections(ns text) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_build_object('store', identity(), 'list',
+        (SELECT coalesce(jsonb_agg(jsonb_build_object('election', e.election, 'record', record(e))
+                                   ORDER BY e.election COLLATE "C"), '[]')
+         FROM elections e WHERE e.namespace = ns AND e.events > 0))
+$$;
+
+CREATE FUNCTION {schema}.list_nodes(ns text) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_build_object('store', identity(), 'list', (SELECT coalesce(jsonb_agg(to_jsonb(n)), '[]') FROM (
+        SELECT s.node, s.hostname, s.address, s.pid, s.version, s.labels, s.state, pulse(s) AS pulse,
+               (extract(epoch FROM s.opened_at) * 1000000)::bigint AS opened_us,
+               (extract(epoch FROM s.renewed_at) * 1000000)::bigint AS renewed_us
+        FROM sessions s WHERE s.namespace = ns ORDER BY s.node COLLATE "C", s.opened_at) n))
+$$;
+
+-- Ids are given before transactions end, and not in that order. Whoever goes on after the last one must not
+-- miss an earlier one that comes later, so nothing is told that a transaction under way may still come
+-- before; except of one election, whose transactions end in order. The newest are chosen from the end, and told
+-- from the beginning.
+CREATE FUNCTION {schema}.list_events(ns text, elec text, after bigint, most bigint, newest boolean)
+RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    list jsonb;
+BEGIN
+    EXECUTE format(
+        'SELECT coalesce(jsonb_agg(to_jsonb(told) ORDER BY %1$s), ''[]'') FROM (
+            SELECT id, sequence, (extract(epoch FROM time) * 1000000)::bigint AS time_us, kind, election, node, term, data
+            FROM events WHERE namespace = $1 AND id > $3 AND %2$s ORDER BY %1$s %3$s LIMIT $4) told',
+        CASE WHEN elec IS NULL THEN 'id' ELSE 'sequence' END,
+        CASE WHEN elec IS NULL THEN 'written < pg_snapshot_xmin(pg_current_snapshot())' ELSE 'election = $2' END,
+        CASE WHEN newest THEN 'DESC' ELSE '' END)
+        INTO list USING ns, elec, after, most;
+    RETURN jsonb_build_object('store', identity(), 'list', list);
+END $$;
+
+CREATE FUNCTION {schema}.examine() RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT jsonb_build_object(
+        'store', identity(),
+        'version', current_setting('server_version'),
+        'recovering', pg_is_in_recovery(),
+        'fsync', current_setting('fsync'),
+        'full_page_writes', current_setting('full_page_writes'),
+        'synchronous_commit', current_setting('synchronous_commit'),
+        'standbys', current_setting('synchronous_standby_names'),
+        'layout', (SELECT version FROM meta),
+        'most', current_setting('max_connections')::int,
+        'used', (SELECT sum(numbackends)::bigint FROM pg_stat_database))
+$$;
+
+INSERT INTO {schema}.meta (version) VALUES ({version});

@@ -7,15 +7,17 @@ use crate::address::Address;
 use crate::connect::connect;
 use crate::error::classify;
 
-const VERSION: i32 = 1;
+const VERSION: i32 = 5;
 /// The oldest server that knows all that is used.
 const OLDEST: i32 = 130_000;
 const SCHEMA: &str = include_str!("schema.sql");
+const LEDGER: &str = include_str!("ledger.sql");
 
 /// Sees to it that the tables are there, and ours.
 pub(crate) async fn prepare(address: &Address) -> Result<(), StoreError> {
-    let client = connect(address, None).await?;
-    let server: i32 = one(&client, "SELECT current_setting('server_version_num')::int").await?;
+    let wire = connect(address, None).await?;
+    let client = &wire.client;
+    let server: i32 = one(client, "SELECT current_setting('server_version_num')::int").await?;
     if server < OLDEST {
         return Err(StoreError::misconfigured(format!(
             "the server is PostgreSQL {}, and Tenure needs {} or newer; upgrade it, or use another store",
@@ -23,15 +25,17 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), StoreError> {
             OLDEST / 10_000
         )));
     }
-    match version(&client, address).await? {
-        None => create(&client, address).await,
+    match version(client, address).await? {
+        None => create(client, address).await,
         Some(VERSION) => Ok(()),
         Some(newer) if newer > VERSION => Err(StoreError::misconfigured(format!(
             "the schema {} was made by a newer Tenure (layout {newer}, this one knows {VERSION}); upgrade this node",
             address.quoted()
         ))),
         Some(older) => Err(StoreError::misconfigured(format!(
-            "the schema {} has the unknown layout {older}; use another schema",
+            "the schema {} has layout {older}, from before the first release, and this Tenure makes layout {VERSION}; \
+             stop all nodes and drop it (DROP SCHEMA {} CASCADE; terms start again), or use another schema",
+            address.quoted(),
             address.quoted()
         ))),
     }
@@ -76,7 +80,11 @@ async fn create(client: &Client, address: &Address) -> Result<(), StoreError> {
     if version(client, address).await?.is_some() {
         return client.batch_execute("COMMIT").await.map_err(classify);
     }
-    let tables = SCHEMA.replace("{schema}", &schema).replace("{channel}", &channel);
+    let tables = [SCHEMA, LEDGER]
+        .concat()
+        .replace("{schema}", &schema)
+        .replace("{channel}", &channel)
+        .replace("{version}", &VERSION.to_string());
     let all = format!("CREATE SCHEMA IF NOT EXISTS {schema}; {tables} COMMIT");
     client.batch_execute(&all).await.map_err(classify)
 }

@@ -5,7 +5,6 @@
 mod kit;
 
 use kit::{connect, misconfigured, number, person, refused, unavailable};
-use tenure_store::Store;
 use tenure_testkit::server::Postgres;
 
 const MADE: &str = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tenure'";
@@ -27,13 +26,6 @@ async fn nobody_comes_in_without_the_right_password() {
 async fn a_host_that_nobody_knows_is_named() {
     let url = "postgres://me@no-such-host.invalid:5433/db?sslmode=disable";
     unavailable(&refused(url).await, &["no-such-host.invalid:5433 cannot be reached", "lookup"]);
-}
-
-#[tokio::test]
-async fn a_server_that_is_down_is_named() {
-    let mut server = Postgres::start();
-    server.stop();
-    unavailable(&refused(&server.url()).await, &["127.0.0.1:", "cannot be reached", "Connection refused"]);
 }
 
 #[tokio::test]
@@ -66,29 +58,6 @@ async fn a_role_that_may_not_use_the_schema_is_told_what_it_lacks() {
 }
 
 #[tokio::test]
-async fn a_replica_alone_is_no_store_until_it_is_promoted() {
-    let mut server = Postgres::start();
-    server.demote();
-    // It may become one at any time, so whoever can wait does.
-    unavailable(&refused(&server.url()).await, &["does not allow writes", "name the primary too"]);
-    let client = person(&server.url()).await;
-    assert_eq!(number(&client, MADE).await, 0);
-    client.batch_execute("SELECT pg_promote()").await.unwrap();
-    connect(&server.url()).await.unwrap();
-}
-
-#[tokio::test]
-async fn tables_of_a_newer_tenure_are_left_alone() {
-    let server = Postgres::start();
-    connect(&server.url()).await.unwrap();
-    let owner = person(&server.url()).await;
-    owner.batch_execute("UPDATE tenure.meta SET version = 99").await.unwrap();
-    let error = refused(&server.url()).await;
-    misconfigured(&error, &["made by a newer Tenure (layout 99", "upgrade this node"]);
-    assert_eq!(number(&owner, "SELECT version::bigint FROM tenure.meta").await, 99);
-}
-
-#[tokio::test]
 async fn a_schema_of_somebody_else_is_left_alone() {
     let server = Postgres::start();
     let owner = person(&server.url()).await;
@@ -96,17 +65,4 @@ async fn a_schema_of_somebody_else_is_left_alone() {
     misconfigured(&refused(&server.url()).await, &["column \"version\" does not exist"]);
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'tenure'";
     assert_eq!(number(&owner, tables).await, 1);
-}
-
-#[tokio::test]
-async fn three_that_come_at_once_make_the_schema_once() {
-    let server = Postgres::start();
-    let url = server.url();
-    let (a, b, c) = tokio::join!(connect(&url), connect(&url), connect(&url));
-    let mut identities = Vec::new();
-    for store in [a.unwrap(), b.unwrap(), c.unwrap()] {
-        identities.push(store.elections().await.unwrap().store);
-    }
-    identities.dedup();
-    assert_eq!(identities.len(), 1);
 }

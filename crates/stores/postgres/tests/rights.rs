@@ -19,8 +19,7 @@ fn nightly() -> ElectionName {
 }
 
 async fn opens(store: &PostgresStore, id: &str, session: SessionId) {
-    let node =
-        NodeInfo { id: NodeId::new(id).unwrap(), hostname: String::from("here"), address: None, pid: 1 };
+    let node = NodeInfo::new(NodeId::new(id).unwrap(), "here");
     let ttl = Duration::from_secs(60);
     let open = Open { session, sequence: 1, ttl, node, supersedes: None, over: None };
     assert!(matches!(store.open(open).await.unwrap().value, Opening::Opened { .. }));

@@ -5,7 +5,6 @@
 //! So a store that has committed a transition writes one byte to `<database>-news`, and whoever is
 //! woken by that reads in the history what has happened. The byte means nothing.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -179,9 +178,7 @@ impl Listener {
 
     fn tell(&mut self) {
         match self.reader.read() {
-            Ok(elections) => {
-                elections.into_iter().for_each(|name| self.listeners.post(&Hint::Election(name)));
-            }
+            Ok(hints) => hints.iter().for_each(|hint| self.listeners.post(hint)),
             Err(error) => {
                 tracing::debug!(%error, "the news could not be read");
                 self.listeners.post(&Hint::All);
@@ -215,7 +212,7 @@ impl Reader {
         Self { database: database.to_owned(), namespace: namespace.to_owned(), opened: None, seen: None }
     }
 
-    fn read(&mut self) -> Result<BTreeSet<ElectionName>, Blind> {
+    fn read(&mut self) -> Result<Vec<Hint>, Blind> {
         let file = file_id(&self.database)?;
         let replaced = self.opened.as_ref().is_some_and(|(_, opened)| *opened != file);
         if replaced {
@@ -229,19 +226,20 @@ impl Reader {
             .query_row([], |row| row.get(0))?;
         let after = seen.unwrap_or(newest);
         let names = snapshot
-            .prepare_cached(
-                "SELECT DISTINCT election FROM tenure_events
-                 WHERE id > ?1 AND namespace = ?2 AND election IS NOT NULL",
-            )?
-            .query_map((after, namespace), |row| row.get::<_, String>(0))?
+            .prepare_cached("SELECT DISTINCT election FROM tenure_events WHERE id > ?1 AND namespace = ?2")?
+            .query_map((after, namespace), |row| row.get::<_, Option<String>>(0))?
             .collect::<Result<Vec<_>, _>>()?;
         drop(snapshot);
         self.seen = Some(newest);
         if replaced || newest < after {
             return Err(Blind::Replaced);
         }
-        // A name that is none was not written by us, and nobody stands for it.
-        Ok(names.into_iter().filter_map(|name| ElectionName::new(name).ok()).collect())
+        let hint = |name: Option<String>| match name {
+            None => Some(Hint::Nodes),
+            // A name that is none was not written by us, and nobody stands for it.
+            Some(name) => ElectionName::new(name).ok().map(Hint::Election),
+        };
+        Ok(names.into_iter().filter_map(hint).collect())
     }
 
     fn opened(&mut self, file: FileId) -> Result<&(Connection, FileId), rusqlite::Error> {

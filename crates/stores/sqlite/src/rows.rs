@@ -1,12 +1,13 @@
 //! Between rows and Tenure's words.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
 use rusqlite::Row;
 use rusqlite::types::Type;
 use tenure_core::{NameError, Pulse, SessionId, Stamp};
-use tenure_store::StoreError;
+use tenure_store::{Labels, StoreError};
 
 use crate::error::Stop;
 use crate::moment::Moment;
@@ -61,6 +62,13 @@ pub(crate) fn pulse(row: &Row<'_>, session: SessionId, now: &Moment) -> rusqlite
         ttl: Duration::from_millis(count(row, "ttl_ms")?),
         age: now.age(row.get("renewed_boot_ns")?, clock.as_deref()),
     })
+}
+
+/// What an operator says of a node.
+pub(crate) fn labels(row: &Row<'_>) -> rusqlite::Result<Labels> {
+    let written: BTreeMap<String, String> =
+        serde_json::from_str(&row.get::<_, String>("labels")?).map_err(foreign)?;
+    Labels::of(written).map_err(foreign)
 }
 
 /// A value that Tenure did not write.

@@ -10,7 +10,8 @@ use crate::moment::Moment;
 pub(crate) const APPLICATION_ID: i32 = 0x5465_6E75;
 
 /// What brings version n to version n + 1. Never edited once released; only added to.
-const MIGRATIONS: &[&str] = &[include_str!("schema.sql")];
+const MIGRATIONS: &[&str] =
+    &[include_str!("schema.sql"), include_str!("registry.sql"), include_str!("ledger.sql")];
 
 /// This build's version.
 pub(crate) const LATEST: i64 = MIGRATIONS.len() as i64;
@@ -144,6 +145,25 @@ mod tests {
         assert!(examine(&connection).unwrap().is_current());
         let id: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0)).unwrap();
         assert_eq!(id, APPLICATION_ID);
+    }
+
+    #[test]
+    fn a_file_of_an_older_version_keeps_what_it_knows() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        connection
+            .execute_batch(
+                "INSERT INTO tenure_meta VALUES (1, 1, 'the old name', '');
+                 INSERT INTO tenure_elections (namespace, election, term, floor, attempt, ended, stood, events)
+                 VALUES ('default', 'reports', 7, 0, 0, 0, 1, 9)",
+            )
+            .unwrap();
+        assert_eq!(examine(&connection).unwrap(), Found::Ours(1));
+        migrate(&mut connection).unwrap();
+        assert!(examine(&connection).unwrap().is_current());
+        let sql = "SELECT term || store || degraded FROM tenure_elections, tenure_meta";
+        let kept: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(kept, "7the old name0");
     }
 
     #[test]

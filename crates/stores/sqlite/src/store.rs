@@ -3,13 +3,15 @@
 use std::any::Any;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::Transaction;
-use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Standing};
+use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing};
 use tenure_store::{
-    Candidate, Capabilities, Claim, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding, Hints, Lease,
-    News, NodeRecord, Open, Options, Pending, Petitioned, Reply, Resign, Store, StoreError, StoreUrl,
-    Succession, TransactionError, UrlError,
+    Arranged, Arrangement, Candidate, Capabilities, Claim, Declaration, Deletion, Enlistment, EventQuery,
+    EventRecord, ExpiryJudge, Finding, Hints, Leaf, Lease, Ledger, LedgerQuery, News, NodeRecord, Open,
+    Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store,
+    StoreError, StoreUrl, Succession, Survey, TransactionError, UrlError,
 };
 
 use crate::database::Database;
@@ -147,6 +149,7 @@ impl Store for SqliteStore {
             succession: Succession::Race,
             expiry: ExpiryJudge::Candidate,
             news: if self.news.is_some() { News::Push } else { News::Poll },
+            sessions: Sessions::Anywhere,
         }
     }
 
@@ -202,6 +205,18 @@ impl Store for SqliteStore {
         self.look(verbs::nodes)
     }
 
+    fn retire(&self, over: Stamp) -> Pending<'_, Reply<bool>> {
+        self.write(move |scope| verbs::retire(scope, over))
+    }
+
+    fn purge(&self, older_than: Duration) -> Pending<'_, Reply<u64>> {
+        self.write(move |scope| verbs::purge(scope, older_than))
+    }
+
+    fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
+        self.write(move |scope| verbs::declare(scope, &declaration))
+    }
+
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.look(move |scope| verbs::events(scope, &query))
     }
@@ -219,7 +234,37 @@ impl Store for SqliteStore {
         }
     }
 
+    fn ledger(&self) -> Option<&dyn Ledger> {
+        Some(self)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+impl Ledger for SqliteStore {
+    fn survey(&self, election: ElectionName) -> Pending<'_, Reply<Survey>> {
+        self.look(move |scope| verbs::survey(scope, &election))
+    }
+
+    fn leaf(&self, query: LedgerQuery) -> Pending<'_, Reply<Leaf>> {
+        self.look(move |scope| verbs::leaf(scope, &query))
+    }
+
+    fn publish(&self, publication: Publication) -> Pending<'_, Reply<Published>> {
+        self.write(move |scope| verbs::publish(scope, &publication))
+    }
+
+    fn acknowledge(&self, release: Release) -> Pending<'_, Reply<u64>> {
+        self.write(move |scope| verbs::acknowledge(scope, &release))
+    }
+
+    fn enlist(&self, enlistment: Enlistment) -> Pending<'_, Reply<()>> {
+        self.write(move |scope| verbs::enlist(scope, &enlistment))
+    }
+
+    fn arrange(&self, arrangement: Arrangement) -> Pending<'_, Reply<Arranged>> {
+        self.write(move |scope| verbs::arrange(scope, &arrangement))
     }
 }

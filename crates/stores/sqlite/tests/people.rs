@@ -27,7 +27,7 @@ async fn the_views_have_the_columns_that_are_documented() {
     );
     assert_eq!(
         columns(&connection, "tenure_nodes").join(" "),
-        "node state leads hostname address pid opened_at renewed_at expires_at session namespace"
+        "node state leads hostname address pid opened_at renewed_at expires_at version labels session namespace"
     );
 }
 
@@ -83,7 +83,7 @@ async fn hand_edits_that_would_break_a_promise_are_refused() {
         "UPDATE tenure_elections SET floor = floor - 1",
         "UPDATE tenure_elections SET election = 'other'",
         "INSERT OR REPLACE INTO tenure_elections
-         VALUES ('default', 'reports', 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, 0, NULL, NULL)",
+         VALUES ('default', 'reports', 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0)",
         "DELETE FROM tenure_sessions",
         "DELETE FROM tenure_meta",
     ] {

@@ -1,4 +1,10 @@
-//! `tenure config show`: every setting that is in force, and where it came from.
+//! `tenure config show`: every setting that is in force, and where it came from. Beside it, the
+//! configurations of load balancers.
+
+pub mod balancer;
+mod envoy;
+mod haproxy;
+mod nginx;
 
 use std::time::Duration;
 
@@ -43,6 +49,7 @@ fn default(name: &str, loaded: &Loaded) -> Option<String> {
         "node" => Some(String::from("(host name and a random word)")),
         "renew-every" => Some(written(defaults.renew_every)),
         "poll-every" => Some(written(defaults.poll_every)),
+        "restart" => Some(String::from("never (with --partitions: on-failure)")),
         _ => None,
     }
 }

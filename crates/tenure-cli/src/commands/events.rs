@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use tenure::{EventQuery, EventRecord, Store};
+use tenure::{EventQuery, EventRecord, Limit, Store};
 use tenure_core::StoreIdentity;
 
 use super::follow::{LOOK_EVERY, News, Patience, still_read};
@@ -18,11 +18,12 @@ pub async fn events(store: Arc<dyn Store>, global: &Global, asked: &Events) -> R
     let mut news = asked.follow.then(|| News::of(&store, asked.election.as_ref()));
     let mut history = History { store, query: query(asked, &since), identity: None, json: global.json };
     let found = history.new_events().await?;
-    let wanted: Vec<_> = found.iter().filter(|event| since.includes(event)).collect();
-    let newest = asked.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    for event in &wanted[wanted.len().saturating_sub(newest)..] {
+    let wanted = found.iter().filter(|event| since.includes(event));
+    for event in wanted {
         line::print(event, global.json)?;
     }
+    // What is added is all told.
+    history.query.limit = None;
     let Some(news) = &mut news else { return Ok(Exit::DONE) };
     let mut patience = Patience::new(global.json);
     loop {
@@ -35,9 +36,8 @@ pub async fn events(store: Arc<dyn Store>, global: &Global, asked: &Events) -> R
 }
 
 fn query(asked: &Events, since: &Since) -> EventQuery {
-    // The limit counts from the newest, the store's own from the oldest: so all are read.
     let after = if let Since::Event(id) = since { *id } else { 0 };
-    EventQuery { election: asked.election.clone(), after, limit: None }
+    EventQuery { election: asked.election.clone(), after, limit: asked.limit.map(Limit::Newest) }
 }
 
 /// Where the history begins that was asked for.

@@ -12,8 +12,8 @@ use crate::output;
 
 /// How long a follower goes without looking.
 ///
-/// Hints carry no promise: they may be lost, some stores have none, and they are about elections, not
-/// about nodes. So whoever follows looks every second besides, and a lost hint costs a second.
+/// Hints carry no promise: they may be lost, and some stores have none. So whoever follows looks every
+/// second besides, and a lost hint costs a second.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Reasons to look again.
@@ -41,6 +41,7 @@ impl News {
         while let Some(hints) = &mut self.hints {
             match (hints.next().await, &self.election) {
                 (Some(Hint::Election(about)), Some(ours)) if about != *ours => {}
+                (Some(Hint::Nodes), Some(_)) => {}
                 (Some(_), _) => return,
                 (None, _) => self.hints = None,
             }

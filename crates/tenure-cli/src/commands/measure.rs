@@ -1,4 +1,4 @@
-//! How fast a store answers, and whether the clocks go as they should.
+//! How fast a store answers, and whether the clocks go as they should: for `check` and `bench`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    fn of(mut samples: Vec<Duration>) -> Self {
+    pub fn of(mut samples: Vec<Duration>) -> Self {
         samples.sort_unstable();
         let at = |share: usize| {
             let rank = (samples.len() * share).div_ceil(100).saturating_sub(1);
@@ -84,7 +84,7 @@ async fn open(store: &Arc<dyn Store>) -> Result<SessionId, Failure> {
     let session = SessionId::from_u128(u128::from(random()?) << 64 | u128::from(random()?));
     let id = NodeId::new(format!("check-{:08x}", random()? >> 32)).map_err(Failure::system)?;
     let hostname = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let node = NodeInfo { id, hostname, address: None, pid: std::process::id() };
+    let node = NodeInfo::new(id, hostname);
     let request = Open { session, sequence: 1, ttl: TTL, node, supersedes: None, over: None };
     match ask(store.open(request)).await? {
         Opening::Opened { .. } => Ok(session),

@@ -33,7 +33,7 @@ impl Sight {
             .as_ref()
             .filter(|holder| age(holder.pulse.age).is_none_or(|age| age < holder.pulse.ttl));
         let node =
-            holder.and_then(|holder| nodes.iter().find(|node| node.session == holder.pulse.stamp.session));
+            holder.and_then(|holder| nodes.iter().find(|node| node.session() == holder.pulse.stamp.session));
         let left = holder.and_then(|holder| Some(holder.pulse.ttl.saturating_sub(age(holder.pulse.age)?)));
         Self {
             election: election.to_string(),

@@ -1,9 +1,11 @@
-//! A control group of the program's own, where one can be made: the kernel then kills the whole tree
+//! A control group of a program's own, where one can be made: the kernel then kills the whole tree
 //! at one stroke. Without one, the walk through the tree does the same in a few steps.
 
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use super::orders::Ward;
 
 /// A group below our own, removed when dropped.
 pub struct Cgroup {
@@ -12,20 +14,20 @@ pub struct Cgroup {
 
 impl Cgroup {
     /// `None` where version 2 is not mounted, not ours to change, or too old to kill.
-    pub fn create() -> Option<Self> {
+    pub fn create(ward: Ward) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let below = own.lines().find_map(|line| line.strip_prefix("0::"))?;
         let parent = mount_point(&mounts)?.join(below.trim_start_matches('/'));
-        let path = parent.join(format!("tenure-{}", std::process::id()));
+        let path = parent.join(format!("tenure-{}-{ward}", std::process::id()));
         fs::create_dir(&path).ok()?;
         let group = Self { path };
         group.file("cgroup.kill").map(|_| group)
     }
 
     /// Where a process writes `0` to enter.
-    pub fn door(&self) -> Option<File> {
-        self.file("cgroup.procs")
+    pub fn door(&self) -> PathBuf {
+        self.path.join("cgroup.procs")
     }
 
     /// Kills everybody inside.
@@ -37,8 +39,13 @@ impl Cgroup {
     }
 
     fn file(&self, name: &str) -> Option<File> {
-        File::options().write(true).open(self.path.join(name)).ok()
+        open(&self.path.join(name))
     }
+}
+
+/// A file of a group, to be written to.
+pub fn open(path: &Path) -> Option<File> {
+    File::options().write(true).open(path).ok()
 }
 
 impl Drop for Cgroup {

@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::orders::{Hello, Order, Report};
-use super::tree;
+use super::tree::Snapshot;
 use crate::failure::Failure;
 
 /// The word on the command line that makes this program a guardian. It is not for people.
@@ -78,7 +78,9 @@ impl Guard {
     pub async fn replace(&mut self, hello: Hello) -> Result<(), Failure> {
         loop {
             // The guardian last: as long as it lives, what it guards is found below it.
-            let _ = tree::signal(getpid(), self.pid(), Signal::KILL);
+            if let Ok(all) = Snapshot::take() {
+                all.signal(getpid(), self.pid(), Signal::KILL);
+            }
             if self.alone() {
                 break;
             }
@@ -90,7 +92,7 @@ impl Guard {
 
     /// Whether nobody but the guardian is left below us; then the guardian is ended too.
     fn alone(&mut self) -> bool {
-        if !tree::is_empty(getpid(), self.pid()) {
+        if !Snapshot::take().is_ok_and(|all| all.is_empty(getpid(), self.pid())) {
             return false;
         }
         if let Some(pid) = self.pid() {

@@ -1,46 +1,40 @@
-//! The guardian: a process of its own that starts the program, knows until when the lease is held,
-//! and has the program's tree gone in time, whatever becomes of the supervisor.
+//! The guardian: a process of its own that starts programs, knows until when the session is held, and has
+//! their trees gone in time, whatever becomes of the supervisor.
 //!
 //! | what it sees | what it does |
 //! |---|---|
-//! | the lease's end, on the boot clock | SIGTERM to the tree, then SIGKILL, before anybody else may lead |
-//! | the supervisor's end (pidfd) | SIGKILL to the tree; once it is gone, closes the session on its behalf |
-//! | the program's end | stops what it left behind, then reports |
+//! | the session's end, on the boot clock | SIGTERM to all trees, then SIGKILL, before anybody else may lead |
+//! | the supervisor's end (pidfd) | SIGKILL to all trees; once they are gone, closes the session on its behalf |
+//! | a program's end | stops what it left behind, then reports |
+//! | the end of a keeper that had something to keep | SIGKILL to all trees: nobody knows whose what is left is |
 //!
-//! It renews nothing and decides nothing about leadership. It has one thread, so that the program's
-//! death signal (which follows the thread that forked) means the guardian itself.
+//! It renews nothing and decides nothing about leadership. It has one thread, so that the death signal
+//! (which follows the thread that forked) means the guardian itself. A program that is alone is its own
+//! child; where there may be several, each has a keeper in between.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, kill_process, pidfd_open, set_child_subreaper,
-    wait,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, set_child_subreaper, wait,
 };
-use tenure::{Instant, SessionId};
+use tenure::Instant;
 use tenure_store::clock::{self, Timer};
 
-use super::cgroup::Cgroup;
-use super::orders::{End, Hello, Order, Report, Start, Tenancy};
-use super::tree;
-use crate::{output, store};
+use super::closing::act_for_the_dead;
+use super::keeper::{Said, Word};
+use super::orders::{End, Happened, Hello, Order, Report, Start, Tenancy, Ward as Number};
+use super::tree::Snapshot;
+use super::ward::Ward;
+use crate::output;
 
 /// How often a tree that is being killed is looked at again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// How long a store that cannot be reached is asked to close the session of a dead supervisor, and
-/// how often.
-const PATIENCE: Duration = Duration::from_secs(60);
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// What the program must not see, beside everything of Tenure's: it is meant for the supervisor.
-const NOT_FOR_THE_PROGRAM: [&str; 6] =
-    ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
 
 /// The whole life of the guardian process; `control` is its end of the socket.
 pub fn guard(control: i32) -> ExitCode {
@@ -54,6 +48,16 @@ pub fn guard(control: i32) -> ExitCode {
     }
 }
 
+/// A service manager that ends everybody at once must not end those who know how to do it in order. A handler,
+/// not "ignore": that would be inherited by the program.
+pub fn outlive_signals() -> io::Result<()> {
+    let ours = std::sync::Arc::default();
+    for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, std::sync::Arc::clone(&ours))?;
+    }
+    Ok(())
+}
+
 struct Guardian {
     hello: Hello,
     orders: BufReader<UnixStream>,
@@ -61,49 +65,41 @@ struct Guardian {
     supervisor: OwnedFd,
     timer: Timer,
     children: UnixStream,
+    /// What keepers say, and what has been read of it.
+    words: PipeReader,
+    heard: Vec<u8>,
+    /// Where they say it.
+    line: PipeWriter,
     held: Tenancy,
-    ward: Option<Ward>,
+    wards: BTreeMap<Number, Ward>,
+    /// A keeper ended before its time, and all that there is has to go.
+    spilled: bool,
     /// The supervisor needs us no more.
     dismissed: bool,
     /// No more orders come.
     closed: bool,
 }
 
-/// The program under guard.
-struct Ward {
-    pid: Pid,
-    group: Option<Cgroup>,
-    /// How it ended; its tree may still be there.
-    end: Option<End>,
-    /// It was told to stop, and is killed at this instant.
-    kill_at: Option<Instant>,
-    /// It outlived its lease, and was ended for that.
-    lapsed: bool,
-    told_of_immune: bool,
-}
-
 impl Guardian {
-    /// `None` if the supervisor is gone before anything was to be guarded.
+    /// `None` if the supervisor is gone before anything was to be guarded; its session is closed then.
     fn begin(control: i32) -> io::Result<Option<Self>> {
         let reports = UnixStream::from(tenure_sys::adopt(control)?);
         set_child_subreaper(Some(getpid()))?;
-        // A handler, not "ignore": that would be inherited by the program. A service manager that ends
-        // everybody at once must not end the one who knows how to do it in order.
-        let ours = std::sync::Arc::default();
-        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP]
-        {
-            signal_hook::flag::register(signal, std::sync::Arc::clone(&ours))?;
-        }
+        outlive_signals()?;
         let (children, told) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, told)?;
+        let (words, line) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&words, true)?;
         let mut orders = BufReader::new(reports.try_clone()?);
         let Some(Order::Hello(hello)) = next(&mut orders)? else { return Ok(None) };
         let parent = Pid::from_raw(hello.supervisor).ok_or(io::ErrorKind::InvalidData)?;
-        let Ok(supervisor) = pidfd_open(parent, PidfdFlags::empty()) else { return Ok(None) };
-        if getppid() != Some(parent) {
+        let supervisor = pidfd_open(parent, PidfdFlags::empty()).ok().filter(|_| getppid() == Some(parent));
+        let Some(supervisor) = supervisor else {
+            // It was quicker to die than we to begin, but may have opened a session, and stood.
+            act_for_the_dead(&hello, last_word(&mut orders, Tenancy::default()));
             return Ok(None);
-        }
+        };
         let timer = Timer::nonblocking()?;
         let held = Tenancy::default();
         Ok(Some(Self {
@@ -113,8 +109,12 @@ impl Guardian {
             supervisor,
             timer,
             children,
+            words,
+            heard: Vec::new(),
+            line,
             held,
-            ward: None,
+            wards: BTreeMap::new(),
+            spilled: false,
             dismissed: false,
             closed: false,
         }))
@@ -130,7 +130,7 @@ impl Guardian {
                 self.kill_the_rest();
                 return Ok(());
             }
-            self.look_after_the_ward()?;
+            self.look_after_the_wards()?;
             self.set_timer()?;
             let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
             let (supervisor, timer, children, orders) = {
@@ -138,19 +138,21 @@ impl Guardian {
                     PollFd::new(&self.supervisor, PollFlags::IN),
                     PollFd::new(&self.timer, PollFlags::IN),
                     PollFd::new(&self.children, PollFlags::IN),
+                    // What keepers say is read in any case.
+                    PollFd::new(&self.words, PollFlags::IN),
                     PollFd::new(self.orders.get_ref(), PollFlags::IN),
                 ];
                 // A closed socket would be ready for ever.
-                let listened = if self.closed { 3 } else { 4 };
+                let listened = if self.closed { 4 } else { 5 };
                 match poll(&mut fds[..listened], None) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
-                (ready(&fds[0]), ready(&fds[1]), ready(&fds[2]), ready(&fds[3]))
+                (ready(&fds[0]), ready(&fds[1]), ready(&fds[2]), ready(&fds[4]))
             };
             if supervisor {
                 self.kill_the_rest();
-                act_for_the_dead(&self.hello, self.held);
+                act_for_the_dead(&self.hello, last_word(&mut self.orders, self.held));
                 return Ok(());
             }
             if timer {
@@ -174,7 +176,7 @@ impl Guardian {
                 // A process that dies closes its sockets first: in a moment the kernel says that it is
                 // gone. Until then nothing is certain but that no more orders come.
                 self.closed = true;
-                return self.stop(clock::now());
+                return self.stop(|_| true, clock::now());
             };
             self.obey(order)?;
             if self.orders.buffer().is_empty() {
@@ -188,20 +190,17 @@ impl Guardian {
             Order::Hello(hello) => self.hello = hello,
             Order::Held(held) if held.session.is_some() => self.held = held,
             Order::Held(_) => {
-                // The session is over before its time: somebody else may lead soon.
+                // The session is over before its time: what it held may be another's soon.
                 let until = self.held.until().min(clock::now());
                 self.held = Tenancy { session: None, until: until.as_nanos() };
             }
             Order::Start(start) => self.start(start)?,
             Order::Signal(number) => {
-                if let (Some(ward), Some(signal)) = (&self.ward, Signal::from_named_raw(number))
-                    && ward.end.is_none()
-                {
-                    // It may have ended just now, but is not reaped yet: the number is still its own.
-                    let _ = kill_process(ward.pid, signal);
+                if let Some(signal) = Signal::from_named_raw(number) {
+                    self.wards.values().for_each(|ward| ward.signal(signal));
                 }
             }
-            Order::Stop { grace } => self.stop(clock::now() + grace)?,
+            Order::Stop { ward, grace } => self.stop(|number| number == ward, clock::now() + grace)?,
             Order::Dismissed => self.dismissed = true,
         }
         Ok(())
@@ -209,55 +208,47 @@ impl Guardian {
 
     fn start(&mut self, start: Start) -> io::Result<()> {
         self.held = start.held;
+        let number = start.ward;
         if clock::now() >= self.held.until() {
-            return self.report(&Report::TooLate);
+            return self.report(number, Happened::TooLate);
         }
-        let mut words = start.program.into_iter().map(std::ffi::OsString::from_vec);
-        let mut command = Command::new(words.next().unwrap_or_default());
-        command.args(words).process_group(self.hello.group);
-        for (name, _) in std::env::vars_os() {
-            let hidden = name
-                .to_str()
-                .is_some_and(|name| name.starts_with("TENURE_") || NOT_FOR_THE_PROGRAM.contains(&name));
-            if hidden {
-                command.env_remove(name);
+        match Ward::start(&self.hello, start, &self.line) {
+            Ok(ward) => {
+                let program = ward.program;
+                self.wards.insert(number, ward);
+                program.map_or(Ok(()), |pid| self.report_start(number, pid))
             }
-        }
-        command.envs(start.environment);
-        let group = if self.hello.cgroup { Cgroup::create() } else { None };
-        tenure_sys::bind_to_us(&mut command, group.as_ref().and_then(Cgroup::door));
-        match command.spawn() {
-            Ok(child) => {
-                let pid = child.id();
-                let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
-                    return Err(io::Error::other("the system gave a process no number"));
-                };
-                self.ward = Some(Ward {
-                    pid: id,
-                    group,
-                    end: None,
-                    kill_at: None,
-                    lapsed: false,
-                    told_of_immune: false,
-                });
-                self.report(&Report::Started { pid })
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(0);
+                self.report(number, Happened::Refused { errno })
             }
-            Err(error) => self.report(&Report::Refused { errno: error.raw_os_error().unwrap_or(0) }),
         }
     }
 
-    /// Tells the tree to stop, and kills it at `kill_at` if it has not.
-    fn stop(&mut self, kill_at: Instant) -> io::Result<()> {
-        let Some(ward) = &mut self.ward else { return Ok(()) };
-        if ward.kill_at.is_none() {
-            tree::signal(getpid(), None, Signal::TERM)?;
+    /// Tells trees to stop, and kills them at `kill_at` if they have not.
+    fn stop(&mut self, which: impl Fn(Number) -> bool, kill_at: Instant) -> io::Result<()> {
+        let mut seen = None;
+        for (_, ward) in self.wards.iter_mut().filter(|(number, _)| which(**number)) {
+            if ward.kill_at.is_none() {
+                let all = match &seen {
+                    Some(all) => all,
+                    None => seen.insert(Snapshot::take()?),
+                };
+                ward.tell(all);
+            }
+            ward.kill_at = Some(ward.kill_at.map_or(kill_at, |earlier| earlier.min(kill_at)));
         }
-        ward.kill_at = Some(ward.kill_at.map_or(kill_at, |earlier| earlier.min(kill_at)));
         Ok(())
     }
 
-    fn report(&mut self, report: &Report) -> io::Result<()> {
-        let mut line = serde_json::to_vec(report)?;
+    // ----- reports --------------------------------------------------------------------------
+
+    fn report_start(&mut self, ward: Number, program: Pid) -> io::Result<()> {
+        self.report(ward, Happened::Started { pid: program.as_raw_nonzero().get().unsigned_abs() })
+    }
+
+    fn report(&mut self, ward: Number, what: Happened) -> io::Result<()> {
+        let mut line = serde_json::to_vec(&Report { ward, what })?;
         line.push(b'\n');
         match self.reports.write_all(&line) {
             // It has died: its pidfd tells.
@@ -266,39 +257,109 @@ impl Guardian {
         }
     }
 
-    // ----- the ward -------------------------------------------------------------------------
+    // ----- keepers --------------------------------------------------------------------------
 
-    /// Does whatever is due: the end of the lease, of the grace, of the program, of its tree.
-    fn look_after_the_ward(&mut self) -> io::Result<()> {
-        if self.ward.is_none() {
-            return Ok(());
+    fn hear_keepers(&mut self) -> io::Result<()> {
+        let mut chunk = [0; 4096];
+        loop {
+            match self.words.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(read) => self.heard.extend_from_slice(&chunk[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
         }
+        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.heard.drain(..=end).collect();
+            let Word { ward, said } = serde_json::from_slice(&line)?;
+            self.heed(ward, said)?;
+        }
+        Ok(())
+    }
+
+    fn heed(&mut self, number: Number, said: Said) -> io::Result<()> {
+        let Some(ward) = self.wards.get_mut(&number) else { return Ok(()) };
+        match said {
+            Said::Started(pid) => {
+                let Some(pid) = Pid::from_raw(pid) else { return Ok(()) };
+                ward.program = Some(pid);
+                if ward.kill_at.is_some() {
+                    // It was told to stop before it was there to hear it.
+                    ward.tell(&Snapshot::take()?);
+                }
+                self.report_start(number, pid)
+            }
+            Said::Ended(end) => {
+                ward.end = Some(end);
+                Ok(())
+            }
+            // Nothing was started, so there is nothing to guard.
+            Said::Refused(errno) => {
+                self.wards.remove(&number);
+                self.report(number, Happened::Refused { errno })
+            }
+            Said::TooLate => {
+                self.wards.remove(&number);
+                self.report(number, Happened::TooLate)
+            }
+        }
+    }
+
+    // ----- the wards ------------------------------------------------------------------------
+
+    /// Does whatever is due: the end of the session, of a grace, of programs, of their trees.
+    fn look_after_the_wards(&mut self) -> io::Result<()> {
         let now = clock::now();
-        // A program that ended before its lease did, ended by itself.
-        let gone = self.reap()?;
+        // A program that ended before its time was over, ended by itself. What a keeper had to say, it said
+        // before it left.
+        let alone = self.reap()?;
+        self.hear_keepers()?;
         if now >= self.held.until() {
-            self.stop(self.held.until() + self.hello.patience)?;
-            if let Some(ward) = self.ward.as_mut().filter(|ward| ward.end.is_none()) {
+            self.stop(|_| true, self.held.until() + self.hello.patience)?;
+            for ward in self.wards.values_mut().filter(|ward| ward.end.is_none()) {
                 ward.lapsed = true;
             }
         }
-        let Some(ward) = &mut self.ward else { return Ok(()) };
-        if let (true, Some(end)) = (gone, ward.end) {
-            let lapsed = ward.lapsed;
-            self.ward = None;
-            return self.report(&Report::Ended { end, lapsed });
+        self.let_go(alone)?;
+        let left_behind = |ward: &Ward| ward.end.is_some() && ward.kill_at.is_none();
+        let left_behind: Vec<Number> =
+            self.wards.iter().filter(|(_, ward)| left_behind(ward)).map(|(number, _)| *number).collect();
+        self.stop(|number| left_behind.contains(&number), now + self.hello.grace)?;
+        self.kill_what_is_due(now)
+    }
+
+    /// Reports those of whom nothing is left.
+    fn let_go(&mut self, alone: bool) -> io::Result<()> {
+        self.spilled |= self.wards.values().any(Ward::is_spilled);
+        let spilled = self.spilled;
+        let gone = |ward: &Ward| if spilled { alone } else { ward.is_gone(alone) };
+        for (number, ward) in self.wards.extract_if(.., |_, ward| gone(ward)).collect::<Vec<_>>() {
+            let end = ward.end.unwrap_or(End::Signal(signal_hook::consts::SIGKILL));
+            self.report(number, Happened::Ended { end, lapsed: ward.lapsed })?;
         }
-        if ward.end.is_some() && ward.kill_at.is_none() {
-            return self.stop(now + self.hello.grace);
+        self.spilled &= !alone;
+        Ok(())
+    }
+
+    fn kill_what_is_due(&mut self, now: Instant) -> io::Result<()> {
+        let due = |ward: &Ward| ward.kill_at.is_some_and(|at| at <= now);
+        if !self.spilled && !self.wards.values().any(due) {
+            return Ok(());
         }
-        if ward.kill_at.is_some_and(|at| at <= now) {
-            if let Some(group) = &ward.group {
-                group.kill();
+        let all = Snapshot::take()?;
+        let mut immune = Vec::new();
+        for (number, ward) in self.wards.iter_mut().filter(|(_, ward)| due(ward)) {
+            let pids = ward.kill(&all);
+            if !pids.is_empty() && !std::mem::replace(&mut ward.told_of_immune, true) {
+                immune.push((*number, pids));
             }
-            let immune = tree::signal(getpid(), None, Signal::KILL)?;
-            if !immune.is_empty() && !std::mem::replace(&mut ward.told_of_immune, true) {
-                return self.report(&Report::Immune { pids: immune });
-            }
+        }
+        if self.spilled {
+            all.signal(getpid(), None, Signal::KILL);
+        }
+        for (number, pids) in immune {
+            self.report(number, Happened::Immune { pids })?;
         }
         Ok(())
     }
@@ -308,12 +369,8 @@ impl Guardian {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    if let Some(ward) = self.ward.as_mut().filter(|ward| ward.pid == pid) {
-                        ward.end = match (status.exit_status(), status.terminating_signal()) {
-                            (Some(code), _) => Some(End::Code(code)),
-                            (_, Some(signal)) => Some(End::Signal(signal)),
-                            _ => ward.end,
-                        };
+                    if let Some(ward) = self.wards.values_mut().find(|ward| ward.child == pid) {
+                        ward.child_ended(End::of(status));
                     }
                 }
                 Ok(None) => return Ok(false),
@@ -324,30 +381,43 @@ impl Guardian {
         }
     }
 
-    /// Kills the tree, and returns when nothing of it is left.
+    /// Kills all trees, and returns when nothing of them is left.
     fn kill_the_rest(&mut self) {
         while let Ok(false) = self.reap() {
-            if let Some(group) = self.ward.as_ref().and_then(|ward| ward.group.as_ref()) {
-                group.kill();
-            }
             // Whatever fails here is tried again, until the kernel says that nobody is left.
-            let _ = tree::signal(getpid(), None, Signal::KILL);
+            if let Ok(all) = Snapshot::take() {
+                self.wards.values().for_each(|ward| _ = ward.kill(&all));
+                all.signal(getpid(), None, Signal::KILL);
+            }
             std::thread::sleep(AGAIN);
         }
-        self.ward = None;
+        self.wards.clear();
     }
 
     fn set_timer(&self) -> io::Result<()> {
         let now = clock::now();
         let until = self.held.until();
-        let wake = self.ward.as_ref().map(|ward| match ward.kill_at {
+        let wakes = self.wards.values().map(|ward| match ward.kill_at {
             Some(at) if at <= now => now + AGAIN,
             Some(at) if until > now => at.min(until),
             Some(at) => at,
             None => until,
         });
+        let wake = wakes.chain(self.spilled.then(|| now + AGAIN)).min();
         self.timer.set(wake)
     }
+}
+
+/// What a dead supervisor held, by what it had told and nobody has read yet. It says nothing more, so this ends.
+fn last_word(orders: &mut BufReader<UnixStream>, mut held: Tenancy) -> Tenancy {
+    while let Ok(Some(order)) = next(orders) {
+        match order {
+            Order::Held(told) => held = told,
+            Order::Start(start) => held = start.held,
+            Order::Hello(_) | Order::Signal(_) | Order::Stop { .. } | Order::Dismissed => {}
+        }
+    }
+    held
 }
 
 fn next(orders: &mut BufReader<UnixStream>) -> io::Result<Option<Order>> {
@@ -359,42 +429,4 @@ fn next(orders: &mut BufReader<UnixStream>) -> io::Result<Option<Order>> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// The supervisor is dead, by the kernel's word, and the tree is gone: nothing runs under its session
-/// any more, so nobody need wait for it to lapse.
-fn act_for_the_dead(hello: &Hello, held: Tenancy) {
-    let Some(session) = held.session() else { return };
-    if let Err(problem) = close(hello, session, held.until()) {
-        output::complain(&format!(
-            "tenure: the session of the dead supervisor could not be closed, and lapses by itself: {problem}"
-        ));
-    }
-}
-
-fn close(hello: &Hello, session: SessionId, until: Instant) -> Result<(), String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| error.to_string())?;
-    // Nobody waits for it longer than the lease lasts, and a store that is away stays away for a while.
-    let until = until.min(clock::now() + PATIENCE);
-    let mut pause = FIRST_PAUSE;
-    runtime.block_on(async {
-        let mut problem = String::from("there was no time left");
-        while clock::now() < until {
-            let attempt = async {
-                let namespace = tenure::Namespace::new(&hello.namespace).unwrap_or_default();
-                let store = store::open(hello.store.as_deref(), &namespace).await;
-                let store = store.map_err(|error| error.to_string())?;
-                store.close(session).await.map_err(|error| error.to_string())
-            };
-            match tokio::time::timeout(until.since(clock::now()), attempt).await {
-                Ok(Ok(_)) => return Ok(()),
-                Ok(Err(error)) => problem = error,
-                Err(_) => problem = String::from("the store did not answer"),
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-        }
-        Err(problem)
-    })
 }

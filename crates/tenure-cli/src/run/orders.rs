@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use rustix::process::WaitStatus;
 use serde::{Deserialize, Serialize};
 use tenure::{Held, Instant, SessionId};
+
+/// A run of a program, as supervisor and guardian call it: no two runs have the same number.
+pub type Ward = u64;
 
 /// From the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
@@ -12,12 +16,14 @@ pub enum Order {
     Hello(Hello),
     /// What is held, and until when: after every renewal.
     Held(Tenancy),
-    /// Start the program under this lease.
+    /// Start a program under what is held.
     Start(Start),
-    /// Pass a signal on to the program.
+    /// Pass a signal on to every program.
     Signal(i32),
-    /// Stop the tree: SIGTERM now, SIGKILL after the grace (or earlier, if the lease ends).
+    /// Stop a tree: SIGTERM now, SIGKILL after the grace (or earlier, if the session ends).
     Stop {
+        /// Which.
+        ward: Ward,
         /// How long that is.
         grace: Duration,
     },
@@ -38,12 +44,15 @@ pub struct Hello {
     pub patience: Duration,
     /// How long what the program leaves behind may take to stop.
     pub grace: Duration,
-    /// Whether the program gets a control group of its own, if possible.
+    /// Whether a program gets a control group of its own, if possible.
     pub cgroup: bool,
+    /// Whether there may be several programs at once. Each then has a keeper, so that their trees can be told apart.
+    pub several: bool,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Start {
+    pub ward: Ward,
     pub program: Vec<Vec<u8>>,
     pub environment: Vec<(String, String)>,
     pub held: Tenancy,
@@ -77,17 +86,24 @@ impl From<Held> for Tenancy {
 
 /// From the guardian.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Report {
-    /// The program runs.
+pub struct Report {
+    pub ward: Ward,
+    pub what: Happened,
+}
+
+/// What became of a program.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Happened {
+    /// It runs.
     Started { pid: u32 },
-    /// The program could not be started; the system's number for it.
+    /// It could not be started; the system's number for it.
     Refused { errno: i32 },
-    /// The lease had ended before the program could be started.
+    /// What was held had ended before it could be started.
     TooLate,
-    /// The program has ended, and nothing of its tree is left.
+    /// It has ended, and nothing of its tree is left.
     Ended {
         end: End,
-        /// The guardian ended it, because its lease was over.
+        /// The guardian ended it, because what it ran under was over.
         lapsed: bool,
     },
     /// These processes cannot be killed: they belong to somebody else.
@@ -102,6 +118,14 @@ pub enum End {
 }
 
 impl End {
+    /// How a process ended, if it has.
+    pub fn of(status: WaitStatus) -> Option<Self> {
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(Self::Code(code)),
+            (_, signal) => signal.map(Self::Signal),
+        }
+    }
+
     /// As shells tell it.
     pub fn code(self) -> u8 {
         match self {

@@ -1,8 +1,8 @@
-//! The process tree of the program: everything that descends from the guardian.
+//! The process tree of a program: everything that descends from its guardian, or from its keeper.
 //!
-//! The guardian is a *child subreaper*: whatever loses its parent below it (a daemon that forked
-//! twice, a process that called setsid) becomes the guardian's own child. So nobody leaves the tree,
-//! and the tree is gone exactly when the guardian has no child left.
+//! Both are *child subreapers*: whatever loses its parent below one (a daemon that forked twice, a
+//! process that called setsid) becomes its own child. So nobody leaves the tree, and the tree is gone
+//! exactly when the subreaper has no child left.
 
 use std::collections::HashMap;
 use std::fs;
@@ -48,46 +48,65 @@ impl Process {
     }
 }
 
-/// Signals everything that descends from `root`, but for `root` itself and for `spare`. Says whom the
-/// system does not let us signal.
-pub fn signal(root: Pid, spare: Option<Pid>, signal: Signal) -> io::Result<Vec<i32>> {
-    let mut immune = Vec::new();
-    for process in descendants(root)? {
-        if process.dead || Some(process.pid) == spare {
-            continue;
-        }
-        if process.signal(signal) == Err(Errno::PERM) {
-            immune.push(process.pid.as_raw_nonzero().get());
-        }
-    }
-    Ok(immune)
+/// Everybody who lives at a moment, by who started whom.
+pub struct Snapshot {
+    children: HashMap<i32, Vec<Process>>,
 }
 
-/// Whether nothing that lives descends from `root`, but for `spare`.
-pub fn is_empty(root: Pid, spare: Option<Pid>) -> bool {
-    descendants(root).is_ok_and(|all| all.iter().all(|process| process.dead || Some(process.pid) == spare))
+impl Snapshot {
+    pub fn take() -> io::Result<Self> {
+        let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+        for entry in fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw) else {
+                continue;
+            };
+            if let Some(process) = Process::read(pid) {
+                children.entry(process.parent).or_default().push(process);
+            }
+        }
+        Ok(Self { children })
+    }
+
+    /// Signals everything that descends from `root`, but for `root` itself and for `spare`. Says whom the
+    /// system does not let us signal.
+    pub fn signal(&self, root: Pid, spare: Option<Pid>, signal: Signal) -> Vec<i32> {
+        let mut immune = Vec::new();
+        for process in self.below(root) {
+            if process.dead || Some(process.pid) == spare {
+                continue;
+            }
+            if process.signal(signal) == Err(Errno::PERM) {
+                immune.push(process.pid.as_raw_nonzero().get());
+            }
+        }
+        immune
+    }
+
+    /// Whether nothing that lives descends from `root`, but for `spare`.
+    pub fn is_empty(&self, root: Pid, spare: Option<Pid>) -> bool {
+        self.below(root).iter().all(|process| process.dead || Some(process.pid) == spare)
+    }
+
+    fn below(&self, root: Pid) -> Vec<Process> {
+        let mut found = Vec::new();
+        let mut parents = vec![root.as_raw_nonzero().get()];
+        while let Some(parent) = parents.pop() {
+            for child in self.children.get(&parent).into_iter().flatten() {
+                parents.push(child.pid.as_raw_nonzero().get());
+                found.push(*child);
+            }
+        }
+        found
+    }
 }
 
-fn descendants(root: Pid) -> io::Result<Vec<Process>> {
-    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
-    for entry in fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw) else {
-            continue;
-        };
-        if let Some(process) = Process::read(pid) {
-            children.entry(process.parent).or_default().push(process);
-        }
+/// Signals a process if it is a child of `parent`, and no other that got its number meanwhile.
+pub fn signal_child(parent: Pid, child: Pid, signal: Signal) -> Result<(), Errno> {
+    match Process::read(child) {
+        Some(process) if process.parent == parent.as_raw_nonzero().get() => process.signal(signal),
+        _ => Ok(()),
     }
-    let mut found = Vec::new();
-    let mut parents = vec![root.as_raw_nonzero().get()];
-    while let Some(parent) = parents.pop() {
-        for child in children.remove(&parent).unwrap_or_default() {
-            parents.push(child.pid.as_raw_nonzero().get());
-            found.push(child);
-        }
-    }
-    Ok(found)
 }
 
 #[cfg(test)]
@@ -106,6 +125,6 @@ mod tests {
     fn this_process_descends_from_its_parent() {
         let parent = rustix::process::getppid().unwrap();
         let me = rustix::process::getpid();
-        assert!(descendants(parent).unwrap().iter().any(|process| process.pid == me));
+        assert!(Snapshot::take().unwrap().below(parent).iter().any(|process| process.pid == me));
     }
 }

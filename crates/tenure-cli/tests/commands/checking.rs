@@ -1,4 +1,4 @@
-//! Whether a store can be relied on: check.
+//! Whether a store can be relied on, and how fast it is: check and bench.
 
 use crate::stage::{Stage, fields, tenure};
 
@@ -65,4 +65,25 @@ fn what_is_wrong_is_a_warning_with_advice_and_the_answer_is_no() {
 fn the_store_for_tests_is_checked_too() {
     let said = tenure(&["check", "--store", "memory:"]);
     assert!(said.out.contains("inside this process"), "{said:?}");
+}
+
+#[test]
+fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
+    let stage = Stage::new();
+    let said = stage.tenure(&["bench", "--rounds", "3", "--crashes", "1", "--ttl", "4s", "--json"]).done();
+    let report = said.json();
+    let names = ["failover_ms", "handover_ms", "idle", "read_ms", "renew_ms", "ttl_ms"];
+    assert_eq!(fields(&report), names, "{said:?}");
+    assert_eq!(fields(&report["idle"]), ["cpu_percent", "other_requests", "renewals"]);
+    // A crash is only noticed by silence; whoever is asked to make way says so.
+    let took = |figure: &str| report[figure]["p50"].as_f64().unwrap();
+    assert!(took("failover_ms") > took("handover_ms"), "{report}");
+    for listing in ["nodes", "elections", "events"] {
+        assert_eq!(stage.tenure(&[listing, "--json"]).done().out, "", "{listing}");
+    }
+}
+
+#[test]
+fn processes_cannot_meet_in_a_store_inside_one_of_them() {
+    tenure(&["bench", "--store", "memory:"]).refused(2, "name another with --store");
 }

@@ -6,6 +6,7 @@ mod checking;
 mod connecting;
 mod encryption;
 mod handing_over;
+mod partitions;
 mod passwords;
 mod reading;
 mod settings;

@@ -154,7 +154,19 @@ fn elections_and_nodes_in_json_have_the_names_of_the_contract() {
     stage.until_standing(&["beta"]);
     beta.leaves();
     let nodes = stage.tenure(&["nodes", "--json"]).done().lines();
-    let names = ["api_url", "hostname", "leads", "node_id", "pid", "renewed_at", "session", "state"];
+    let names = [
+        "api_url",
+        "hostname",
+        "joined_at",
+        "labels",
+        "leads",
+        "node_id",
+        "pid",
+        "renewed_at",
+        "session",
+        "state",
+        "version",
+    ];
     assert_eq!(fields(&nodes[0]), names);
     let told: Vec<_> = nodes.iter().map(|node| (&node["node_id"], &node["state"], &node["leads"])).collect();
     assert_eq!(

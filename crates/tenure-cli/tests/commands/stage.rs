@@ -11,21 +11,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tenure::{ElectionName, Leadership, Node, NodeBuilder, NodeId, NodeInfo, SessionId, Store};
 use tenure_core::{Opening, Standing};
-use tenure_store::{Claim, Open, clock};
+use tenure_store::{Claim, Open};
+pub use tenure_testkit::patience::{HANG, until};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
-
-/// Longer than anything here takes, on any machine: reached only when something hangs.
-pub const HANG: Duration = Duration::from_secs(30);
-
-/// Waits until `condition` holds.
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let end = clock::now() + HANG;
-    while !condition() {
-        assert!(clock::now() < end, "this takes too long: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// The command, with nothing of ours in its environment, and nothing of the user's.
 pub fn command() -> Command {
@@ -183,12 +172,7 @@ impl Stage {
     /// A leader that renews only when it is told to: so it dies as it likes.
     pub fn ghost(&self, id: &str, ttl: Duration) -> Ghost<'_> {
         let session = SessionId::from_u128(0xDEAD);
-        let node = NodeInfo {
-            id: NodeId::new(id).unwrap(),
-            hostname: String::from("gone"),
-            address: None,
-            pid: std::process::id(),
-        };
+        let node = NodeInfo::new(NodeId::new(id).unwrap(), "gone");
         let open = Open { session, sequence: 1, ttl, node, supersedes: None, over: None };
         let opened = self.runtime.block_on(self.store.open(open)).unwrap().value;
         assert!(matches!(opened, Opening::Opened { .. }));

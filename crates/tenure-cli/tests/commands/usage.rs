@@ -4,19 +4,31 @@ use std::process::Stdio;
 
 use crate::stage::{Said, command, tenure};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 29] = [
     "run",
+    "node",
+    "demo",
     "leader",
     "status",
     "elections",
     "nodes",
     "events",
     "watch",
+    "top",
     "resign",
     "transfer",
     "delete",
     "check",
     "explain",
+    "partitions",
+    "partitions create",
+    "partitions list",
+    "partitions show",
+    "partitions resize",
+    "partitions drop",
+    "partitions pause",
+    "partitions move",
+    "partitions drain",
     "config",
     "config show",
     "completions",
@@ -53,14 +65,20 @@ fn a_missing_or_impossible_election_is_a_matter_of_usage() {
 }
 
 #[test]
+fn what_needs_a_terminal_says_what_to_do_without_one() {
+    tenure(&["top", "nightly"]).refused(2, "tenure status nightly");
+}
+
+#[test]
 fn the_version_names_the_stores_of_this_build() {
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(
         tenure(&["version"]).done().out,
-        format!("tenure {version} (stores: sqlite, postgres, memory)\n")
+        format!("tenure {version} (stores: sqlite, postgres, mysql, zk, raft, memory)\n")
     );
     let json = tenure(&["version", "--json"]).done().json();
-    assert_eq!(json, serde_json::json!({"version": version, "stores": ["sqlite", "postgres", "memory"]}));
+    let stores = ["sqlite", "postgres", "mysql", "zk", "raft", "memory"];
+    assert_eq!(json, serde_json::json!({"version": version, "stores": stores}));
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn the_program_of_a_stopped_supervisor_is_gone_before_the_successor_runs() {
     let first = deaf(&stage, "alpha", &[]);
     let beat = stage.beat_of("alpha", 0);
     let _second = stage.witness("beta", &["--ttl", TTL]);
-    first.signal(Signal::STOP);
+    tenure_testkit::freeze(first.pid());
     stage.beat_of("beta", 0);
     assert!(!lives(beat.pid));
     assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);

@@ -6,6 +6,7 @@ mod ends;
 mod faults;
 mod losses;
 mod ordinary;
+mod partitions;
 mod place;
 mod service;
 mod stage;

@@ -62,6 +62,17 @@ fn the_second_waits_and_takes_over_when_the_first_is_told_to_end() {
 }
 
 #[test]
+fn a_preferred_node_takes_leadership_back_if_it_was_told_to() {
+    let stage = Stage::new();
+    let lesser = stage.witness("alpha", &["--ttl", "3s"]);
+    stage.beat_of("alpha", 0);
+    let _preferred = stage.witness("beta", &["--ttl", "3s", "--priority", "5", "--failback"]);
+    stage.beat_of("beta", 0);
+    lesser.until_said("waiting: `beta` leads `nightly`");
+    witness::no_overlap(&stage.log());
+}
+
+#[test]
 fn a_resignation_from_outside_moves_leadership_and_the_first_stands_again() {
     let stage = Stage::new();
     let first = stage.witness("alpha", &["--ttl", NEVER]);

@@ -4,8 +4,9 @@ use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use rustix::process::Signal;
+use tenure_testkit::patience::HANG;
 
-use super::stage::{HANG, NEVER, Stage, until};
+use super::stage::{NEVER, Stage, until};
 use super::witness;
 
 /// What a service manager hears.

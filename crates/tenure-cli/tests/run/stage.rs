@@ -4,17 +4,15 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tenure_store::clock;
+pub use tenure_testkit::patience::until;
 
 use super::place::Place;
 use super::witness::{self, Beat, LOG};
 
-/// Longer than anything here takes, on any machine: reached only when something hangs.
-pub const HANG: Duration = Duration::from_secs(40);
 /// A ttl that no test waits for: whatever happens within one happened without it.
 pub const NEVER: &str = "10m";
 
@@ -28,18 +26,6 @@ pub struct Running {
     pub child: Child,
     pub node: String,
     said: PathBuf,
-}
-
-/// Waits until `condition` gives something.
-pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let end = clock::now() + HANG;
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(clock::now() < end, "this takes too long: {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// Whether a process is there, and no zombie.
@@ -113,10 +99,19 @@ impl Stage {
         program: &[S],
         change: impl FnOnce(&mut Command),
     ) -> Running {
+        let flags = [&["run", "--election", "nightly"], flags].concat();
+        self.start(node, &flags, |command| {
+            command.arg("--").args(program);
+            change(command);
+        })
+    }
+
+    /// Starts a command that is a node.
+    pub fn start(&self, node: &str, words: &[&str], change: impl FnOnce(&mut Command)) -> Running {
         let said = self.path(&format!("{node}.said"));
         let printed = File::create(self.path(&format!("{node}.printed"))).unwrap();
         let mut command = self.tenure();
-        command.args(["run", "--election", "nightly", "--node", node]).args(flags).arg("--").args(program);
+        command.args(words).args(["--node", node]);
         command.stdout(printed).stderr(File::create(&said).unwrap());
         change(&mut command);
         Running { child: command.spawn().unwrap(), node: node.to_owned(), said }
@@ -185,6 +180,9 @@ impl Drop for Running {
         // Its guardian does the rest.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if std::thread::panicking() {
+            eprintln!("`{}` had said: {}", self.node, self.said());
+        }
     }
 }
 

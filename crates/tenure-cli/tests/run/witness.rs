@@ -1,7 +1,8 @@
 //! The program that is run in these tests: it says under which term it is alive, every few
 //! milliseconds, on the clock that all processes of the machine share.
+#![allow(dead_code, reason = "every test target uses its own part of it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -34,15 +35,16 @@ fn plays_the_program() {
     }
     let term = std::env::var("TENURE_TERM").unwrap();
     let node = std::env::var("TENURE_NODE").unwrap();
+    let partition = std::env::var("TENURE_PARTITION").unwrap_or_default();
     let mut log = OpenOptions::new().create(true).append(true).open(path).unwrap();
     loop {
-        say(&mut log, &term, &node);
+        say(&mut log, &term, &node, &partition);
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-fn say(log: &mut File, term: &str, node: &str) {
-    let line = format!("{} {term} {node} {}\n", clock::now().as_nanos(), std::process::id());
+fn say(log: &mut File, term: &str, node: &str, partition: &str) {
+    let line = format!("{} {term} {node} {} {partition}\n", clock::now().as_nanos(), std::process::id());
     log.write_all(line.as_bytes()).unwrap();
 }
 
@@ -53,6 +55,8 @@ pub struct Beat {
     pub term: u64,
     pub node: String,
     pub pid: u32,
+    /// If it works on one.
+    pub partition: Option<u32>,
 }
 
 /// Everything that witnesses have said.
@@ -65,6 +69,7 @@ pub fn beats(log: &Path) -> Vec<Beat> {
             term: words.next()?.parse().ok()?,
             node: words.next()?.to_owned(),
             pid: words.next()?.parse().ok()?,
+            partition: words.next()?.parse().ok(),
         })
     };
     text.lines().filter_map(parse).collect()
@@ -72,8 +77,20 @@ pub fn beats(log: &Path) -> Vec<Beat> {
 
 /// Demands that nobody was alive under a term once somebody was under a later one. Gives the terms.
 pub fn no_overlap(log: &Path) -> Vec<u64> {
+    no_overlap_in(beats(log).into_iter())
+}
+
+/// The same of every partition by itself. Gives how often each changed hands.
+pub fn no_overlap_of_partitions(log: &Path) -> BTreeMap<u32, usize> {
+    let all = beats(log);
+    let numbers: BTreeSet<u32> = all.iter().filter_map(|beat| beat.partition).collect();
+    let of = |number: u32| all.iter().filter(move |beat| beat.partition == Some(number)).cloned();
+    numbers.into_iter().map(|number| (number, no_overlap_in(of(number)).len() - 1)).collect()
+}
+
+fn no_overlap_in(beats: impl Iterator<Item = Beat>) -> Vec<u64> {
     let mut spans: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for beat in beats(log) {
+    for beat in beats {
         let span = spans.entry(beat.term).or_insert((beat.at, beat.at));
         *span = (span.0.min(beat.at), span.1.max(beat.at));
     }

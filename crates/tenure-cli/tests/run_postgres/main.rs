@@ -9,6 +9,8 @@ mod ends;
 mod losses;
 #[path = "../run/ordinary.rs"]
 mod ordinary;
+#[path = "../run/partitions.rs"]
+mod partitions;
 #[path = "../run/place.rs"]
 mod place;
 #[path = "../run/stage.rs"]

@@ -7,16 +7,20 @@ use std::time::Duration;
 
 use tenure_core::{
     Age, Answer, Capabilities, ElectionKey, Event, ExpiryJudge, Failure, Holder, Instant, Machine, News,
-    NodeId, Opening, Pulse, Record, Renewal, Request, RequestId, SessionId, Settings, Stamp, Standing,
-    StoreIdentity, Succession, Term, Verb,
+    NodeId, Opening, Pulse, Record, Renewal, Request, RequestId, SessionId, Sessions, Settings, Stamp,
+    Standing, StoreIdentity, Succession, Term, Verb,
 };
 
 pub const TTL: Duration = Duration::from_secs(10);
 /// What a renewal is worth with the default settings: 10 s counted slowly, less the stop margin.
 pub const LEASE: Duration = Duration::from_nanos(8_181_818_181 - 500_000_000);
 
-pub const RACE: Capabilities =
-    Capabilities { succession: Succession::Race, expiry: ExpiryJudge::Candidate, news: News::Push };
+pub const RACE: Capabilities = Capabilities {
+    succession: Succession::Race,
+    expiry: ExpiryJudge::Candidate,
+    news: News::Push,
+    sessions: Sessions::Anywhere,
+};
 
 pub struct Stage {
     pub machine: Machine,

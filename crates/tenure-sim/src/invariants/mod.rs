@@ -7,6 +7,8 @@ use crate::world::World;
 mod cost;
 mod eligible;
 mod ended;
+mod false_alarm;
+mod few_moves;
 mod full_ttl;
 mod healthy;
 mod heir;
@@ -14,8 +16,11 @@ mod history;
 mod jeopardy;
 mod never_returns;
 mod one_leader;
+mod one_owner;
 mod one_process;
+mod plans;
 mod priority;
+mod released;
 mod retired;
 mod session_loss;
 mod stopped_first;
@@ -65,9 +70,14 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(ended::Ended::default()),
         Box::new(jeopardy::Jeopardy::default()),
         Box::new(session_loss::SessionLoss),
+        Box::new(false_alarm::FalseAlarm::default()),
         Box::new(retired::Retired::default()),
         Box::new(withdrawn::Withdrawn::default()),
         Box::new(cost::Cost::default()),
+        Box::new(one_owner::OneOwner::default()),
+        Box::new(released::Released::default()),
+        Box::new(plans::Plans::default()),
+        Box::new(few_moves::FewMoves::default()),
     ]
 }
 

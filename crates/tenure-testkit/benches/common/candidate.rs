@@ -1,5 +1,7 @@
-//! A candidate in a process of its own, as `handover` and `failover` measure it.
+//! A candidate in a process of its own, as most benches measure it. Those of other libraries, in the test kit's
+//! `others`, speak the same words.
 
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tenure::{Leadership, Node};
@@ -13,7 +15,8 @@ const ELECTION: &str = "bench";
 
 /// Stands, and says `leads INSTANT` when elected, until stdin is closed. The order `resign` or
 /// `transfer NODE` ends a leadership, and is answered with `resigned INSTANT`: when it was called.
-/// After that it stands again only when told to `stand`, so that the successor is another.
+/// After that it stands again only when told to `stand`, so that the successor is another. The order `watch` is
+/// answered with `watches`, and, once its check fails, with `ceased INSTANT`: when it last passed.
 pub fn part(words: &[&str]) -> Outcome<()> {
     let [name, url, ttl] = words else { return Err("usage: part NAME URL TTL_MS".into()) };
     let ttl = Duration::from_millis(ttl.parse()?);
@@ -39,14 +42,26 @@ async fn stand(name: &str, url: &str, ttl: Duration) -> Outcome<()> {
 
 /// False if there is nothing more to do.
 async fn lead(leadership: Leadership, orders: &mut UnboundedReceiver<String>) -> Outcome<bool> {
-    let order = tokio::select! {
-        order = orders.recv() => order,
-        reason = leadership.lost() => {
-            say("lost", reason.name());
-            return Ok(true);
+    let mut watches = Vec::new();
+    let order = loop {
+        let order = tokio::select! {
+            order = orders.recv() => order,
+            reason = leadership.lost() => {
+                say("lost", reason.name());
+                // They have seen it too, or do in a moment; whoever stands again has let go of what it had.
+                watches.into_iter().try_for_each(JoinHandle::join).map_err(|_| "a watch panicked")?;
+                return Ok(true);
+            }
+        };
+        match order {
+            None => return Ok(false),
+            Some(order) if order == "watch" => {
+                let leadership = leadership.clone();
+                watches.push(watch(move || leadership.check().is_ok()));
+            }
+            Some(order) => break order,
         }
     };
-    let Some(order) = order else { return Ok(false) };
     let called = clock::now();
     let given_up = match order.split_once(' ') {
         Some(("transfer", to)) => leadership.transfer(to).await.map_err(|error| error.to_string()),
@@ -61,8 +76,24 @@ async fn lead(leadership: Leadership, orders: &mut UnboundedReceiver<String>) ->
     Ok(orders.recv().await.is_some())
 }
 
+/// Asks whether this process claims to lead until it does not, on a thread of its own, which nothing but the system
+/// stops.
+pub fn watch(claims: impl Fn() -> bool + Send + 'static) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        // Before it says so: whoever hears it may stop it at once.
+        let (mut asked, mut passed) = (clock::now(), clock::now());
+        say("watches", "");
+        while claims() {
+            passed = asked;
+            std::thread::sleep(Duration::from_millis(1));
+            asked = clock::now();
+        }
+        say("ceased", passed.as_nanos());
+    })
+}
+
 /// Lines of stdin, read by a thread of its own: reading a pipe cannot be cancelled.
-fn orders() -> UnboundedReceiver<String> {
+pub fn orders() -> UnboundedReceiver<String> {
     let (tell, orders) = unbounded_channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lines().map_while(Result::ok) {

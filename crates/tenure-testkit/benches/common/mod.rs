@@ -2,6 +2,9 @@
 #![allow(dead_code, reason = "every bench uses a part of it")]
 
 pub mod candidate;
+pub mod cast;
+pub mod database;
+pub mod double;
 pub mod floor;
 pub mod place;
 pub mod process;

@@ -1,10 +1,14 @@
-//! Processes that a bench starts from its own binary, and what they say.
+//! Processes that a bench starts, mostly from its own binary, and what they say.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tenure_store::clock;
+use tenure_testkit::lan::Machine;
 
 use super::{Outcome, PART};
 
@@ -40,12 +44,20 @@ impl Troupe {
 
     /// Starts this binary with the words `part NAME ARGUMENTS…`.
     pub fn launch(&mut self, name: &str, arguments: &[&str]) -> Outcome<()> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args([PART, name])
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
+        self.admit(name, part(name, arguments)?)
+    }
+
+    /// Starts any program that speaks as ours do.
+    pub fn admit(&mut self, name: &str, mut command: Command) -> Outcome<()> {
+        self.adopt(name, piped(&mut command).spawn()?)
+    }
+
+    /// The same on a machine of its own.
+    pub fn admit_on(&mut self, machine: &Machine, name: &str, mut command: Command) -> Outcome<()> {
+        self.adopt(name, machine.within(move || piped(&mut command).spawn())?)
+    }
+
+    fn adopt(&mut self, name: &str, mut child: Child) -> Outcome<()> {
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("a process has no pipes".into());
         };
@@ -65,12 +77,23 @@ impl Troupe {
         Ok(self.members.get_mut(name).ok_or_else(|| format!("there is no process {name}"))?)
     }
 
+    /// Those that run.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.members.keys()
+    }
+
     pub fn pid(&mut self, name: &str) -> Outcome<u32> {
         Ok(self.member(name)?.0.id())
     }
 
     pub fn order(&mut self, name: &str, order: &str) -> Outcome<()> {
         Ok(writeln!(self.member(name)?.1, "{order}")?)
+    }
+
+    /// Stops it, say, or has it go on.
+    pub fn signal(&mut self, name: &str, signal: Signal) -> Outcome<()> {
+        let pid = i32::try_from(self.pid(name)?).ok().and_then(Pid::from_raw).ok_or("no process id")?;
+        Ok(kill_process(pid, signal)?)
     }
 
     /// SIGKILL; when this returns, it does nothing any more.
@@ -87,14 +110,49 @@ impl Troupe {
         Ok(self.told.recv_timeout(PATIENCE)?)
     }
 
+    /// The same, if it comes before this instant.
+    pub fn hear_until(&self, end: tenure_core::Instant) -> Outcome<Option<Said>> {
+        match self.told.recv_timeout(end.since(clock::now())) {
+            Ok(said) => Ok(Some(said)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The next line that begins with this word; others are passed over.
     pub fn hear_word(&self, word: &str) -> Outcome<Said> {
-        loop {
-            let said = self.hear()?;
+        Ok(self.hear_within(PATIENCE, word)?.ok_or_else(|| format!("nobody says `{word}`"))?)
+    }
+
+    /// The same, if it comes in this time.
+    pub fn hear_within(&self, time: Duration, word: &str) -> Outcome<Option<Said>> {
+        let end = clock::now() + time;
+        while let Some(said) = self.hear_until(end)? {
             if said.word == word {
-                return Ok(said);
+                return Ok(Some(said));
             }
         }
+        Ok(None)
+    }
+
+    /// Has the leader resign, another lead, and the former one stand again; how long nobody did.
+    pub fn hand_over(&mut self, leader: &mut String) -> Outcome<Duration> {
+        self.order(leader, "resign")?;
+        let (mut called, mut elected) = (None, None);
+        let (called, (at, successor)) = loop {
+            let said = self.hear()?;
+            match said.word.as_str() {
+                "resigned" => called = Some(said.instant()?),
+                "leads" => elected = Some((said.instant()?, said.by)),
+                other => return Err(format!("the lease was {other}: this machine is too busy").into()),
+            }
+            if let (Some(called), Some(elected)) = (called, elected.take_if(|_| called.is_some())) {
+                break (called, elected);
+            }
+        };
+        self.order(leader, "stand")?;
+        *leader = successor;
+        Ok(at.since(called))
     }
 
     /// What was said and not heard yet.
@@ -110,6 +168,17 @@ impl Drop for Troupe {
             let _ = child.wait();
         }
     }
+}
+
+/// This binary with the words `part NAME ARGUMENTS…`.
+pub fn part(name: &str, arguments: &[&str]) -> Outcome<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args([PART, name]).args(arguments);
+    Ok(command)
+}
+
+fn piped(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped())
 }
 
 /// A line to the process that started this one. If that is gone, so is the reason to speak.

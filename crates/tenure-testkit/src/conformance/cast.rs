@@ -57,12 +57,7 @@ impl Node {
             session: self.session,
             sequence: self.sequence.load(Ordering::Relaxed),
             ttl: TTL,
-            node: NodeInfo {
-                id: self.id.clone(),
-                hostname: String::from("here"),
-                address: None,
-                pid: std::process::id(),
-            },
+            node: NodeInfo::new(self.id.clone(), "here"),
             supersedes: None,
             over: None,
         }

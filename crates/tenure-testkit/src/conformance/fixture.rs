@@ -2,10 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_core::{Capabilities, ExpiryJudge, News, Succession};
+use tenure_core::{Capabilities, ExpiryJudge, News, Sessions, Succession};
 use tenure_store::{Options, Store};
 
 /// How long a check may take before it counts as hung: far longer than any should.
@@ -54,10 +54,54 @@ impl Fixture {
         self.capabilities().await.succession == Succession::Race
     }
 
+    /// Another connection that may speak for sessions opened over this one; the same where only that may.
+    pub(crate) async fn elsewhere(&self, here: &Arc<dyn Store>) -> Arc<dyn Store> {
+        match here.capabilities().sessions {
+            Sessions::Anywhere => self.connect().await,
+            Sessions::OwnConnection => Arc::clone(here),
+        }
+    }
+
     /// The store tells of changes by itself.
     pub(crate) async fn pushes_news(&self) -> bool {
         self.capabilities().await.news == News::Push
     }
+}
+
+/// A check, by name.
+pub struct Check {
+    /// Its promise.
+    pub name: &'static str,
+    /// Panics when that is broken.
+    pub run: Box<dyn FnOnce() + Send>,
+}
+
+/// How many checks run at a time in one process.
+const AT_ONCE: usize = 4;
+
+/// Runs all checks in this process, and says of each whether its promise is kept.
+///
+/// # Panics
+/// If one is broken.
+pub fn run_together(checks: Vec<Check>) {
+    let count = checks.len();
+    let (checks, broken) = (Mutex::new(checks), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(Check { name, run }) = { checks.lock().expect("nobody panics under the lock").pop() } {
+            let kept = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_ok();
+            println!("{} {name}", if kept { "kept  " } else { "BROKEN" });
+            if !kept {
+                broken.lock().expect("nobody panics under the lock").push(name);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(work);
+        }
+    });
+    let broken = broken.into_inner().expect("nobody panics under the lock");
+    assert!(broken.is_empty(), "{} of {count} promises are broken: {broken:#?}", broken.len());
 }
 
 /// Runs one check on a runtime of its own, on several threads, so that connections truly compete.

@@ -57,7 +57,8 @@ pub async fn a_repeated_claim_changes_nothing(fixture: Arc<Fixture>) {
     let history = events(&here, "reports").await;
 
     assert_eq!(leader.send(claim.clone()).await, first, "the very same request, twice");
-    let over_another_connection = there.claim(claim).await.expect("the store answers").value;
+    let elsewhere = fixture.elsewhere(&here).await;
+    let over_another_connection = elsewhere.claim(claim).await.expect("the store answers").value;
     assert_eq!(over_another_connection, first);
     leader.lead("reports").await;
 

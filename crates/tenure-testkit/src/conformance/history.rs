@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tenure_core::Term;
-use tenure_store::{EventKind, EventQuery, EventRecord, Options, Resign, Retention};
+use tenure_store::{EventKind, EventQuery, EventRecord, Limit, Options, Resign, Retention};
 
 use super::cast::{Node, election, events, leading, read};
 use super::fixture::Fixture;
@@ -130,17 +130,40 @@ pub async fn ids_rise_and_reading_goes_on_after_one(fixture: Arc<Fixture>) {
     assert!(all.is_sorted_by(|earlier, later| earlier.id < later.id));
     let (mut paged, mut after) = (Vec::new(), 0);
     loop {
-        let page = ask(EventQuery { election: None, after, limit: Some(3) }).await;
+        let page = ask(EventQuery { election: None, after, limit: Some(Limit::Oldest(3)) }).await;
         assert!(page.len() <= 3);
         let Some(last) = page.last() else { break };
         after = last.id;
         paged.extend(page);
     }
     assert_eq!(paged, all);
-    let query = EventQuery { election: Some(election("e2")), after: all[3].id, limit: Some(2) };
+    let query =
+        EventQuery { election: Some(election("e2")), after: all[3].id, limit: Some(Limit::Oldest(2)) };
     let expected = all.iter().filter(|event| event.id > all[3].id && event.election == query.election);
     assert_eq!(ask(query.clone()).await, expected.take(2).cloned().collect::<Vec<_>>());
-    assert!(ask(EventQuery { limit: Some(0), ..EventQuery::default() }).await.is_empty());
+    assert!(ask(EventQuery { limit: Some(Limit::Oldest(0)), ..EventQuery::default() }).await.is_empty());
+}
+
+/// Oldest first, as always: of one election and of all.
+pub async fn the_newest_can_be_asked_for(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let node = Node::open(&store, "a").await;
+    for name in ["e1", "e2", "e1"] {
+        node.lead(name).await;
+        node.resign(name).await;
+    }
+    let ask = async |election, limit, after| {
+        let query = EventQuery { election, after, limit };
+        store.events(query).await.expect("the store answers").value
+    };
+    for of in [None, Some(election("e1"))] {
+        let all = ask(of.clone(), None, 0).await;
+        let newest = ask(of.clone(), Some(Limit::Newest(3)), 0).await;
+        assert_eq!(newest, all[all.len() - 3..]);
+        let after = all[all.len() - 2].id;
+        assert_eq!(ask(of.clone(), Some(Limit::Newest(3)), after).await, all[all.len() - 1..]);
+        assert!(ask(of, Some(Limit::Newest(0)), 0).await.is_empty());
+    }
 }
 
 /// Whoever sees a grant finds it in the history, over any connection.

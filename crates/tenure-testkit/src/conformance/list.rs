@@ -15,18 +15,52 @@
 /// }
 /// tenure_testkit::conformance!(fresh);
 /// ```
+///
+/// For another way to a store that has passed them all, some may be enough:
+/// `conformance!(fresh; terms: they_rise_over_takeover; identity: …;)`.
 #[macro_export]
 macro_rules! conformance {
+    ($factory:expr; $($some:tt)+) => { $crate::__conformance_tests! { $factory; $($some)+ } };
     ($factory:expr) => {
-        $crate::__conformance_tests! { $factory;
+        $crate::__conformance_list! { __conformance_tests; $factory }
+    };
+}
+
+/// Makes one test of all checks, `every_promise_is_kept`: for a server that takes long to start, so that all
+/// of them share one. The arguments are a function that starts it, and an async one that gives a fixture on a
+/// fresh part of it.
+#[macro_export]
+macro_rules! conformance_together {
+    ($start:expr, $fresh:expr) => {
+        #[test]
+        fn every_promise_is_kept() {
+            // Started by the thread that outlives all checks, since it ends with that.
+            let server = ::std::sync::Arc::new(($start)());
+            let factory = {
+                let server = ::std::sync::Arc::clone(&server);
+                move || ($fresh)(::std::sync::Arc::clone(&server))
+            };
+            $crate::conformance::run_together($crate::__conformance_list! { __conformance_checks; factory });
+        }
+    };
+}
+
+/// Not for use: the list itself.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_list {
+    ($made:ident; $factory:expr) => {
+        $crate::$made! { $factory;
             ages: an_age_grows_and_a_renewal_resets_it, a_pulse_shows_the_ttl_that_its_node_asked_for;
             closing: everything_is_free_at_once, a_closed_session_is_lost, closing_again_or_what_is_unknown_is_no_error;
             contention: many_takers_of_one_pulse_yield_exactly_one_leader,
                 many_first_claims_yield_exactly_one_leader, many_processes_of_one_node_id_yield_exactly_one_session;
+            declaration: it_is_told_once_and_only_by_the_leader, it_outlives_its_leader;
             deletion: an_unknown_election_is_absent, a_free_election_is_ended_once, a_led_election_needs_force,
                 the_holder_of_an_ended_election_keeps_its_lease_and_is_told,
                 a_candidate_that_saw_the_election_before_its_end_is_refused,
                 an_ended_election_starts_anew, an_end_withdraws_the_candidates;
+            division: every_partition_has_an_owner_and_never_two;
             dropped_futures: nothing_is_lost_when_futures_are_dropped_half_way;
             grants: nothing_is_known_of_an_election_that_nobody_stood_for,
                 a_free_lease_is_granted_to_the_first_claim, a_held_lease_is_refused_and_its_pulse_is_seen,
@@ -34,21 +68,29 @@ macro_rules! conformance {
                 a_refused_claim_registers_its_candidate_once;
             history: a_walk_through_all_transitions_is_told_in_order,
                 sequences_are_gapless_in_every_election, ids_rise_and_reading_goes_on_after_one,
-                what_is_seen_is_already_recorded, retention_keeps_the_newest_events,
+                the_newest_can_be_asked_for, what_is_seen_is_already_recorded, retention_keeps_the_newest_events,
                 retention_keeps_the_last_transition_whole;
             identity: it_is_the_same_over_verbs_and_connections;
             inheritance: a_lease_is_kept_for_its_heir, an_heir_that_does_not_stand_is_ignored,
                 an_heir_that_withdraws_or_leaves_inherits_nothing,
                 an_heir_is_disinherited_by_exactly_the_term_that_was_freed;
+            ledger: a_plan_is_written_only_under_the_term_in_force,
+                a_publication_is_refused_once_another_has_followed, of_publications_at_once_exactly_one_is_written,
+                a_change_that_is_not_as_it_was_seen_is_refused_alone,
+                a_partition_changes_hands_only_once_it_was_released, what_a_session_owned_is_free_once_it_is_over,
+                a_former_session_of_a_node_is_known_by_name, silent_workers_are_retired_by_exactly_their_pulse,
+                word_is_left_for_whoever_is_concerned, a_reader_goes_on_where_it_stopped,
+                a_task_list_keeps_its_number, only_a_live_session_enlists, ledgers_share_nothing,
+                what_is_written_is_in_the_history;
             names: awkward_names_are_kept_apart_and_come_back_whole;
             namespaces: they_share_nothing;
-            news: every_transition_reaches_another_connection;
+            news: every_transition_reaches_another_connection, who_comes_and_goes_reaches_another_connection;
             opening: it_is_idempotent_and_a_sign_of_life, a_live_node_id_is_occupied_and_nothing_changes,
                 a_superseded_session_makes_way, a_silent_session_makes_way_by_exactly_its_pulse,
                 a_session_that_is_over_cannot_be_opened_again;
             petition: it_needs_a_leader_and_a_successor_that_stands, it_is_noted_once_and_the_leader_is_told,
                 a_leader_that_was_asked_makes_way_for_the_first_in_line, it_binds_only_the_term_that_was_asked;
-            priority: a_courteous_claim_leaves_a_free_lease_to_a_higher_priority,
+            priority: a_claim_leaves_a_free_lease_to_a_higher_priority,
                 candidates_are_ordered_by_priority_and_then_by_arrival;
             registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;
             renewal: it_tells_the_sequence_before, it_tells_how_many_terms_were_granted, a_late_duplicate_does_not_lower_the_sequence,
@@ -56,12 +98,31 @@ macro_rules! conformance {
             resignation: it_frees_only_its_own_term, it_frees_only_its_own_session,
                 a_claim_that_it_has_overtaken_is_void, it_is_void_once_a_later_claim_was_answered,
                 it_withdraws_the_candidate, it_is_no_error_under_a_session_that_is_over;
+            retirement: it_needs_exactly_the_pulse_that_was_seen, it_ends_a_session_that_holds_nothing,
+                it_frees_what_the_session_held, a_retired_node_registers_again, a_purge_forgets_only_what_is_no_more;
             takeover: it_needs_exactly_the_pulse_that_was_seen, it_retires_the_whole_session,
                 it_frees_every_election_of_the_session, it_touches_nobody_but_the_holder;
             terms: they_rise_over_resign_close_and_reopening, they_rise_over_takeover, they_rise_over_deletion,
                 they_rise_above_what_a_candidate_has_seen, what_a_refused_candidate_has_seen_is_remembered,
                 a_claim_that_only_tells_is_granted_nothing;
         }
+    };
+}
+
+/// Not for use: the checks of the list, by name.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __conformance_checks {
+    ($factory:expr; $($promise:ident: $($check:ident),+;)*) => {
+        vec![$($({
+            let factory = $factory.clone();
+            $crate::conformance::Check {
+                name: concat!(stringify!($promise), "::", stringify!($check)),
+                run: Box::new(move || {
+                    $crate::conformance::run(factory(), $crate::conformance::$promise::$check);
+                }),
+            }
+        }),+),*]
     };
 }
 

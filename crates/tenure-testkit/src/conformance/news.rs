@@ -22,7 +22,10 @@ impl Listener {
 
     /// Waits for word of the election. The time limit of the check is the guard against silence.
     async fn hear_of(&mut self, name: &str) {
-        let wanted = Hint::Election(election(name));
+        self.hear(Hint::Election(election(name))).await;
+    }
+
+    async fn hear(&mut self, wanted: Hint) {
         loop {
             let hint = self.hints.next().await.expect("the news goes on while the store is there");
             if hint == wanted || hint == Hint::All {
@@ -67,5 +70,25 @@ pub async fn every_transition_reaches_another_connection(fixture: Arc<Fixture>) 
         listener.forget();
         leading(c.send(c.claim_over("retired", b.stamp())).await);
         listener.hear_of("retired-too").await;
+    }
+}
+
+/// However a node goes.
+pub async fn who_comes_and_goes_reaches_another_connection(fixture: Arc<Fixture>) {
+    if !fixture.pushes_news().await {
+        return;
+    }
+    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let mut listener = Listener { hints: there.news() };
+    listener.forget();
+    let (leaves, falls_silent) = (Node::open(&here, "a").await, Node::open(&here, "b").await);
+    listener.hear(Hint::Nodes).await;
+    listener.forget();
+    leaves.close().await;
+    listener.hear(Hint::Nodes).await;
+    if fixture.candidates_judge().await {
+        listener.forget();
+        assert!(here.retire(falls_silent.stamp()).await.expect("the store answers").value);
+        listener.hear(Hint::Nodes).await;
     }
 }

@@ -17,7 +17,8 @@ async fn occupied(store: &Arc<dyn Store>, open: Open) -> Pulse {
 
 /// The same words again are answered the same, and count like a renewal.
 pub async fn it_is_idempotent_and_a_sign_of_life(fixture: Arc<Fixture>) {
-    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let here = fixture.connect().await;
+    let there = fixture.elsewhere(&here).await;
     let node = Node::open(&here, "a").await;
     let term = node.lead("reports").await;
     node.expect_opened(node.opening()).await;
@@ -50,7 +51,7 @@ pub async fn a_live_node_id_is_occupied_and_nothing_changes(fixture: Arc<Fixture
     other.renew().await;
     assert!(holder(&here, "reports").await.is_some() && holder(&here, "billing").await.is_some());
     let nodes = here.nodes().await.expect("the store answers").value;
-    assert_eq!(nodes.iter().map(|node| node.session).collect::<Vec<_>>(), [first.session, other.session]);
+    assert_eq!(nodes.iter().map(|node| node.session()).collect::<Vec<_>>(), [first.session, other.session]);
 }
 
 /// A process that lost track of its session opens another one without waiting for the first.

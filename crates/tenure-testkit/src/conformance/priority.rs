@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use tenure_core::Standing;
+use tenure_core::{Standing, Term};
 use tenure_store::Claim;
 
 use super::cast::{Node, candidates, leading, waiting};
 use super::fixture::Fixture;
 
 /// But a candidate that has lost patience gets it, and so does one that nobody outranks.
-pub async fn a_courteous_claim_leaves_a_free_lease_to_a_higher_priority(fixture: Arc<Fixture>) {
+pub async fn a_claim_leaves_a_free_lease_to_a_higher_priority(fixture: Arc<Fixture>) {
     if !fixture.is_a_race().await {
         return;
     }
     let store = fixture.connect().await;
     let (leader, high) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let low = Node::open(&store, "c").await;
-    let polite = |node: &Node, priority| Claim { priority, courteous: true, ..node.claim("reports") };
+    let polite = |node: &Node, priority| Claim { priority, ..node.claim("reports") };
 
     leader.lead("reports").await;
     let answer = high.send(polite(&high, 5)).await;
@@ -33,7 +33,13 @@ pub async fn a_courteous_claim_leaves_a_free_lease_to_a_higher_priority(fixture:
     leading(low.send(polite(&low, 4)).await); // the higher one has withdrawn
     waiting(high.send(polite(&high, 5)).await); // and deposes nobody
     low.resign("reports").await;
-    leading(low.send(Claim { courteous: false, ..polite(&low, 4) }).await);
+    let freed = store.read(super::cast::election("reports")).await.expect("the store answers").value.term;
+    let outwaiting = |term| Claim { outwaited: Some(term), ..polite(&low, 4) };
+    // Patience with a lease that has changed hands since, or has never been there, is not patience with this one.
+    for other in [Term::new(freed.number() - 1), freed.next()] {
+        waiting(low.send(outwaiting(other)).await);
+    }
+    leading(low.send(outwaiting(freed)).await);
     low.resign("reports").await;
     waiting(low.send(polite(&low, 4)).await);
     high.close().await;
@@ -62,5 +68,5 @@ pub async fn candidates_are_ordered_by_priority_and_then_by_arrival(fixture: Arc
 
     leader.resign("reports").await;
     nodes[1].resign("reports").await;
-    leading(nodes[4].send(Claim { priority: 7, courteous: true, ..nodes[4].claim("reports") }).await);
+    leading(nodes[4].send(Claim { priority: 7, ..nodes[4].claim("reports") }).await);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tenure_core::Opening;
-use tenure_store::{NodeInfo, NodeState, Open};
+use tenure_store::{Labels, NodeInfo, NodeState, Open};
 
 use super::cast::{Node, election, read};
 use super::fixture::Fixture;
@@ -22,6 +22,8 @@ pub async fn nodes_are_listed_by_id_with_their_state(fixture: Arc<Fixture>) {
         hostname: String::from("höst \"1\""),
         address: Some(String::from("https://[::1]:8443/x?y='z'")),
         pid: u32::MAX,
+        version: String::from("9.9.9-rc.1"),
+        labels: Labels::parse(["zone=eu-1", "name='größe \"7\"'"]).expect("good labels"),
     };
     let open = Open { node: info.clone(), ..described.opening() };
     let opening = store.open(open).await.expect("the store answers").value;
@@ -36,13 +38,13 @@ pub async fn nodes_are_listed_by_id_with_their_state(fixture: Arc<Fixture>) {
     let nodes = store.nodes().await.expect("the store answers").value;
     let states: Vec<_> = nodes.iter().map(|node| (node.info.id.as_str(), node.state)).collect();
     assert_eq!(states, expected);
-    assert_eq!((&nodes[0].info, nodes[0].session), (&info, described.session));
+    assert_eq!((&nodes[0].info, nodes[0].pulse.stamp), (&info, described.stamp()));
 
     let restarted = Node::open(&store, "c").await;
     let nodes = store.nodes().await.expect("the store answers").value;
     let entries: Vec<_> = nodes.iter().filter(|node| node.info.id == restarted.id).collect();
     assert_eq!(entries.len(), 1, "a node is listed once, with its newest session");
-    assert_eq!((entries[0].session, entries[0].state), (restarted.session, NodeState::Live));
+    assert_eq!((entries[0].session(), entries[0].state), (restarted.session, NodeState::Live));
 }
 
 /// Also those that are free, waited for, or ended.

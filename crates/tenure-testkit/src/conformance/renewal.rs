@@ -13,7 +13,8 @@ const ELECTIONS: usize = 1_000;
 
 /// So that a node notices a store that was rolled back.
 pub async fn it_tells_the_sequence_before(fixture: Arc<Fixture>) {
-    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let here = fixture.connect().await;
+    let there = fixture.elsewhere(&here).await;
     let node = Node::open(&here, "a").await;
     for _ in 0..3 {
         let before = node.stamp().sequence;

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use tenure_store::clock;
+use tenure_torture::journal::incumbent;
 
-use crate::crew::{Crew, incumbent};
+use crate::crew::Crew;
 
 const TTL: Duration = Duration::from_millis(1500);
 const LENGTH: Duration = Duration::from_secs(20);

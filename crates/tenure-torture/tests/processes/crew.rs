@@ -11,10 +11,11 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tenure::sqlite::rusqlite::{Connection, OptionalExtension};
 use tenure_store::clock;
+use tenure_torture::journal::{Event, Journal, incumbent};
+use tenure_torture::{evidence, signals};
 
 use crate::floor::Floor;
-use crate::journal::{Event, Journal};
-use crate::{ELECTION, HANG, signals};
+use crate::{ELECTION, HANG};
 
 pub struct Crew {
     floor: Floor,
@@ -41,19 +42,11 @@ impl Crew {
     }
 
     pub fn of(ttl: Duration, elections: &[&str]) -> Self {
-        let directory = workplace();
+        let directory = evidence::workplace();
         // The store has a directory of its own, so that it can be moved with all that belongs to it.
         std::fs::create_dir(directory.path().join("store")).unwrap();
         std::fs::create_dir(directory.path().join("logs")).unwrap();
-        Connection::open(directory.path().join("register.db"))
-            .unwrap()
-            .execute_batch(
-                "PRAGMA journal_mode = WAL;
-                 CREATE TABLE fence (election TEXT PRIMARY KEY, term INTEGER);
-                 CREATE TABLE writes (id INTEGER PRIMARY KEY AUTOINCREMENT, election TEXT, node TEXT,
-                                      pid INTEGER, term INTEGER, accepted INTEGER);",
-            )
-            .unwrap();
+        evidence::make_register(&directory.path().join("register.db"));
         Self {
             floor: Floor::start(directory.path()),
             journal: Arc::default(),
@@ -161,20 +154,10 @@ impl Crew {
     /// Stops a process that is in no transaction: one that stands still inside of it keeps the
     /// file from everybody, which is another test.
     pub fn stop(&mut self, node: &str) {
-        const BUSY: Duration = Duration::from_millis(100);
-        let files = [self.database(), self.place("register.db")].map(|path| Connection::open(path).unwrap());
-        let is_free = |file: &Connection| {
-            file.busy_timeout(BUSY).unwrap();
-            file.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_ok()
-        };
-        loop {
-            self.stop_anywhere(node);
-            if files.iter().all(is_free) {
-                return;
-            }
-            self.go_on(node);
-            std::thread::sleep(Duration::from_millis(3));
-        }
+        let member = self.members.get_mut(node).unwrap();
+        tenure_testkit::freeze(member.child.id());
+        member.stopped = true;
+        self.interrupted.insert(member.child.id());
     }
 
     pub fn go_on(&mut self, node: &str) {
@@ -328,25 +311,6 @@ impl Crew {
             let _ = member.child.wait();
         }
     }
-}
-
-/// A directory in memory, where there is one. Nobody here pulls the plug, and what a killed process
-/// has written stays in the page cache; a disk would add nothing but its stalls, which on a busy
-/// machine last longer than any ttl of these tests. `TENURE_TORTURE_DIR` names another place.
-fn workplace() -> TempDir {
-    let place = std::env::var_os("TENURE_TORTURE_DIR").unwrap_or_else(|| "/dev/shm".into());
-    tempfile::tempdir_in(place).or_else(|_| tempfile::tempdir()).unwrap()
-}
-
-/// Who leads, by what was said: the last to be elected among those who are up.
-pub fn incumbent(events: &[Event], election: &str, up: &[u32]) -> Option<Event> {
-    let elected = events.iter().filter(|event| event.kind == "elected" && event.text("election") == election);
-    // By when it was said, not by when we heard it: every process has a pipe of its own.
-    let last = elected.max_by_key(|event| event.at())?;
-    let over = events.iter().any(|event| {
-        matches!(event.kind.as_str(), "lost" | "resigned" | "closed") && event.same_leadership(last)
-    });
-    (up.contains(&last.pid) && !over).then(|| last.clone())
 }
 
 /// The last session of a process, as the file has it.

@@ -9,8 +9,8 @@ use rustix::fs::{CWD, RenameFlags, rename, renameat_with};
 use tenure_testkit::checker::{check_leaderships, check_writes};
 
 use crate::crew::Crew;
-use crate::journal::Event;
 use crate::judge::ledger;
+use tenure_torture::journal::Event;
 
 const TTL: Duration = Duration::from_secs(3);
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use tenure::sqlite::rusqlite::Connection;
 use tenure_testkit::checker::{
-    Gap, Leadership, LeadershipViolation, Write, check_leaderships, check_writes, gaps, parse_leaderships,
+    Gap, Leadership, LeadershipViolation, Write, check_leaderships, check_writes, gaps,
 };
+use tenure_torture::evidence::{asked_of_register, leaderships, writes};
 
 use crate::crew::Crew;
 
@@ -52,10 +53,7 @@ impl Crew {
         Evidence {
             leaderships: leaderships(&self.place("logs")),
             ledger: ledger(&self.database()),
-            register: writes(
-                &Connection::open(self.place("register.db")).unwrap(),
-                "SELECT election, node, pid, term, accepted FROM writes ORDER BY id",
-            ),
+            register: asked_of_register(&self.place("register.db")),
             history: history(&self.database()),
         }
     }
@@ -126,19 +124,6 @@ impl Evidence {
     }
 }
 
-fn leaderships(logs: &Path) -> Vec<Leadership> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(logs).unwrap() {
-        let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
-        match path.extension().and_then(|end| end.to_str()) {
-            Some("log") => all.extend(parse_leaderships(&text).unwrap_or_else(|e| panic!("{path:?}: {e}"))),
-            _ => assert!(!text.contains("panicked"), "a candidate panicked: {text}"),
-        }
-    }
-    all
-}
-
 /// The rows that were accepted in a file; none if the file never had a ledger.
 pub fn ledger(database: &Path) -> Vec<Write> {
     let file = Connection::open(database).unwrap();
@@ -146,20 +131,6 @@ pub fn ledger(database: &Path) -> Vec<Write> {
         return Vec::new();
     }
     writes(&file, "SELECT election, node, pid, term, 1 FROM ledger ORDER BY id")
-}
-
-fn writes(file: &Connection, sql: &str) -> Vec<Write> {
-    let mut statement = file.prepare(sql).unwrap();
-    let rows = statement.query_map([], |row| {
-        Ok(Write {
-            election: row.get(0)?,
-            node: row.get(1)?,
-            pid: row.get(2)?,
-            term: row.get::<_, i64>(3)?.cast_unsigned(),
-            accepted: row.get(4)?,
-        })
-    });
-    rows.unwrap().map(Result::unwrap).collect()
 }
 
 fn history(database: &Path) -> Vec<Line> {

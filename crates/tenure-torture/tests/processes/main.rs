@@ -7,9 +7,7 @@
 
 mod crew;
 mod floor;
-mod journal;
 mod judge;
-mod signals;
 
 mod chaos;
 mod files;
@@ -19,10 +17,7 @@ mod locks;
 mod pauses;
 mod restarts;
 
-use std::time::Duration;
+use tenure_testkit::patience::HANG;
 
 /// The election that most tests are about.
 const ELECTION: &str = "reports";
-
-/// Longer than anything here takes, on any machine: reached only when something hangs.
-const HANG: Duration = Duration::from_secs(30);

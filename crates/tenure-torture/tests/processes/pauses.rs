@@ -6,7 +6,7 @@ use tenure::sqlite::rusqlite::{Connection, OptionalExtension};
 use tenure_testkit::checker::{LeadershipViolation, Write, check_leaderships, check_writes};
 
 use crate::crew::Crew;
-use crate::journal::Event;
+use tenure_torture::journal::Event;
 
 const TTL: Duration = Duration::from_secs(3);
 

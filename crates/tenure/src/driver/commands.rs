@@ -9,6 +9,7 @@ use tenure_store::{Pending, Reply, Store, StoreError};
 use super::Driver;
 use super::slots::Candidate;
 use crate::error::{ElectionError, Ending};
+use crate::gate::Desk;
 use crate::link::{Answered, Command};
 
 impl Driver {
@@ -31,8 +32,8 @@ impl Driver {
             Command::Withdraw { election, id } => {
                 self.with(&election, |driver, key| driver.withdraw(key, id, now));
             }
-            Command::Resign { election, id, to, stopped } => {
-                self.with(&election, |driver, key| driver.resign(key, id, to, stopped, now));
+            Command::Resign { election, id, to } => {
+                self.with(&election, |driver, key| driver.resign(key, id, to, false, now));
             }
             Command::Stopped { election, id } => {
                 self.with(&election, |driver, key| driver.resign(key, id, None, true, now));
@@ -58,6 +59,16 @@ impl Driver {
                 }
             }
             Command::Unobserve(election) => self.with(&election, |driver, key| driver.unobserve(key, now)),
+            Command::OpenGate { election, desk } => {
+                let key = self.slots.key(&election, &mut self.machine);
+                self.open_gate(key, desk, now);
+            }
+            Command::CloseGate(election) => self.with(&election, |driver, key| {
+                if let Some(slot) = driver.slots.get_mut(key) {
+                    slot.gates = slot.gates.saturating_sub(1);
+                }
+                driver.unobserve(key, now);
+            }),
             Command::Read(election, answer) => {
                 self.ask_aside(answer, move |store| store.read(election));
             }
@@ -67,6 +78,12 @@ impl Driver {
             Command::Delete { election, force, answer } => {
                 self.ask_aside(answer, move |store| store.delete(election, force));
             }
+            Command::Work { election, list, assign } => self.work(&election, list, assign),
+            Command::Rest { election, list } => self.rest(&election, &list),
+            Command::PartitionStopped { election, partition, id } => {
+                self.partition_stopped(&election, partition, id, now);
+            }
+            Command::Coordinate { election, term } => self.coordinate(&election, term, now),
             Command::Close(done) => {
                 self.closers.push(done);
                 self.machine.close(now);
@@ -89,6 +106,7 @@ impl Driver {
                 if let Some(slot) = self.slots.get_mut(key) {
                     slot.candidate = Some(candidate);
                 }
+                self.consider_failback(key, now);
             }
             Err(refusal) => {
                 let error = match refusal {
@@ -129,9 +147,40 @@ impl Driver {
     fn unobserve(&mut self, key: ElectionKey, now: Instant) {
         let Some(slot) = self.slots.get_mut(key) else { return };
         slot.observers.retain(|observer| !observer.is_closed());
-        if slot.observers.is_empty() {
+        if slot.observers.is_empty() && slot.gates == 0 {
+            slot.desk = None;
             self.machine.observe(key, false, now);
         }
+    }
+
+    fn open_gate(&mut self, key: ElectionKey, desk: Arc<Desk>, now: Instant) {
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.gates += 1;
+            slot.desk = Some(desk);
+            self.tell_gates(key);
+            self.machine.observe(key, true, now);
+        }
+    }
+
+    /// Tells the gates of an election who leads, and finds out where.
+    pub(super) fn tell_gates(&mut self, key: ElectionKey) {
+        let Some(slot) = self.slots.get(key) else { return };
+        let (Some(desk), Some(change)) = (&slot.desk, &slot.last) else { return };
+        let own = change.leader.as_ref() == Some(&self.info.id);
+        let address = if own { self.info.address.clone() } else { None };
+        if !desk.learn(change, address) || own {
+            return;
+        }
+        let (store, desk, term) = (Arc::clone(&self.store), Arc::clone(desk), change.term);
+        let (limit, pause) = (self.ttl.max(Duration::from_secs(1)), self.settings.poll_every);
+        self.asides.push(Box::pin(async move {
+            while desk.seeks(term) {
+                if let Ok(Ok(told)) = tokio::time::timeout(limit, store.nodes()).await {
+                    return desk.locate(term, &told.value);
+                }
+                tokio::time::sleep(pause).await;
+            }
+        }));
     }
 
     /// Asks the store for a handle. On the driver's runtime, as everything: a store's connections

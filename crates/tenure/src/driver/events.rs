@@ -3,12 +3,15 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use tenure_core::{ElectionKey, Event, Instant, NodeId, Reason, Term};
+use tenure_core::{
+    Answer, ElectionKey, ElectionName, Event, Instant, NodeId, Reason, RequestId, Standing, Term,
+};
 use tenure_store::clock;
 
 use super::Driver;
 use crate::election::LeaderChange;
 use crate::error::{ElectionError, Ending, StartError};
+use crate::event::NodeEvent;
 use crate::office::Office;
 use crate::reason;
 
@@ -17,7 +20,8 @@ impl Driver {
         match event {
             Event::Opened { session } => {
                 self.tell_what_is_held();
-                tracing::info!(target: "tenure", node = %self.info.id, %session, "node_joined");
+                self.desks_opened(session);
+                self.tell(NodeEvent::NodeJoined { session });
                 if let Some(start) = self.start.take() {
                     let _ = start.opened.send(Ok(()));
                 }
@@ -36,20 +40,16 @@ impl Driver {
             Event::Resigned { election, term } => self.resigned(election, term),
             Event::Withdrawn { election } => self.withdrawn(election),
             Event::Ended { election } => self.ended(election),
-            Event::LeaderChanged { election, leader } => self.leader_changed(election, leader),
-            Event::InJeopardy { deadline } => tracing::warn!(
-                target: "tenure",
-                node = %self.info.id,
-                left = ?deadline.since(now),
-                "in_jeopardy",
-            ),
+            Event::LeaderChanged { election, leader } => self.leader_changed(election, leader, now),
+            Event::InJeopardy { deadline } => self.tell(NodeEvent::InJeopardy { left: deadline.since(now) }),
             Event::Recovered => {
                 tracing::info!(target: "tenure", node = %self.info.id, "renewed in time, out of jeopardy");
             }
             Event::SessionLost { reason } => self.session_lost(reason, now),
             Event::Closed => {
+                self.desks.lost(Reason::Closing);
                 self.tell_what_is_held();
-                tracing::info!(target: "tenure", node = %self.info.id, "node_left");
+                self.tell(NodeEvent::NodeLeft);
                 self.end(Ending::Closed);
             }
         }
@@ -67,27 +67,26 @@ impl Driver {
             self.machine.stopped(key, now);
             return;
         };
-        tracing::info!(
-            target: "tenure", election = %slot.name, node = %self.info.id, term = term.number(), "leader_elected",
-        );
         let office = Office::new(candidate.id, slot.name.clone(), term, session, Arc::clone(&self.page));
         slot.office = Some(Arc::clone(&office));
         self.roster.enter(Arc::clone(&office));
+        let (election, last) = (slot.name.clone(), slot.last.clone());
+        self.tell_down(&election, last);
+        self.tell(NodeEvent::LeaderElected { election, term });
         // If nobody receives it, the candidacy's own end is already on its way to us.
         let _ = candidate.granted.send(Ok(office));
     }
 
     fn deposed(&mut self, key: ElectionKey, term: Term, reason: Reason, now: Instant) {
         let Some(slot) = self.slots.get(key) else { return };
+        self.desks.deposed(&slot.name);
         if reason != Reason::Resigned {
-            tracing::warn!(
-                target: "tenure", election = %slot.name, node = %self.info.id, term = term.number(),
-                reason = reason.name(), "leader_lost",
-            );
+            self.tell(NodeEvent::LeaderLost { election: slot.name.clone(), term, reason });
         }
         if let Some(office) = &slot.office {
             office.close(reason);
-            let grace = if reason::lease_outlives(reason) { self.grace } else { self.margin };
+            let grace = office.grace().unwrap_or(self.grace);
+            let grace = if reason::lease_outlives(reason) { grace } else { self.margin };
             self.cut_offs.push(Reverse((now + grace, office.id)));
         }
     }
@@ -96,14 +95,14 @@ impl Driver {
         let Some(slot) = self.slots.get_mut(key) else { return };
         if let Some(office) = slot.office.take() {
             self.roster.strike(office.id);
-            if office.reason() == Some(Reason::Resigned) {
-                tracing::info!(
-                    target: "tenure", election = %slot.name, node = %self.info.id, term = term.number(),
-                    "leader_resigned",
-                );
+            if let Some(reason @ (Reason::Resigned | Reason::WorkFailed)) = office.reason() {
+                let election = slot.name.clone();
+                self.tell(NodeEvent::LeaderResigned { election, term, reason });
             }
         }
-        slot.released.clear(); // dropping the senders tells those who wait
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.released.clear(); // dropping the senders tells those who wait
+        }
         self.slots.tidy(key, &mut self.machine);
     }
 
@@ -120,33 +119,76 @@ impl Driver {
 
     fn ended(&mut self, key: ElectionKey) {
         if let Some(slot) = self.slots.get_mut(key) {
-            tracing::info!(target: "tenure", election = %slot.name, node = %self.info.id, "election_deleted");
             if let Some(candidate) = slot.candidate.take() {
                 let _ = candidate.granted.send(Err(ElectionError::Ended));
             }
+            let election = slot.name.clone();
+            self.tell(NodeEvent::ElectionDeleted { election });
         }
         self.slots.tidy(key, &mut self.machine);
     }
 
-    fn leader_changed(&mut self, key: ElectionKey, leader: Option<(NodeId, Term)>) {
+    fn leader_changed(&mut self, key: ElectionKey, leader: Option<(NodeId, Term)>, now: Instant) {
         let highest = self.machine.highest(key);
         let Some(slot) = self.slots.get_mut(key) else { return };
         let term = leader.as_ref().map_or(highest, |(_, term)| *term);
         let leader = leader.map(|(node, _)| node);
-        tracing::info!(
-            target: "tenure", election = %slot.name, node = %self.info.id, term = term.number(),
-            previous = slot.last.as_ref().and_then(|last| last.leader.as_ref()).map(NodeId::as_str),
-            new = leader.as_ref().map(NodeId::as_str), "leader_changed",
-        );
-        let change = Some(LeaderChange { leader, term });
+        let change = Some(LeaderChange { leader: leader.clone(), term });
         for observer in &slot.observers {
             observer.send_replace(change.clone());
         }
-        slot.last = change;
+        let (election, last) = (slot.name.clone(), std::mem::replace(&mut slot.last, change));
+        let previous = last.as_ref().and_then(|last| last.leader.clone());
+        if leader.as_ref() != Some(&self.info.id) {
+            self.tell_down(&election, last); // else that was told when this node was elected
+        }
+        self.tell(NodeEvent::LeaderChanged { election, previous, new: leader, term });
+        self.tell_gates(key);
+        self.consider_failback(key, now);
+    }
+
+    /// If another led, it leads no longer.
+    fn tell_down(&self, election: &ElectionName, last: Option<LeaderChange>) {
+        if let Some(LeaderChange { leader: Some(former), term }) = last
+            && former != self.info.id
+        {
+            self.tell(NodeEvent::LeaderDown { election: election.clone(), former, term });
+        }
+    }
+
+    /// The log and all subscribers hear the same.
+    pub(super) fn tell(&self, event: NodeEvent) {
+        event.log(&self.info.id);
+        self.observe(&event);
+        self.status.publish(event);
+    }
+
+    /// Tells what happens all the time, if anybody wants to know.
+    pub(super) fn whisper(&self, event: impl FnOnce() -> NodeEvent) {
+        if tracing::enabled!(target: "tenure", tracing::Level::DEBUG) || self.status.has_subscribers() {
+            self.tell(event());
+        }
+    }
+
+    /// An answer that shows who leads.
+    pub(super) fn note_check(&self, id: RequestId, answer: &Answer) {
+        let (Answer::Read(seen)
+        | Answer::Claim(Standing::Queued { seen, .. } | Standing::Refused { seen, .. })) = answer
+        else {
+            return;
+        };
+        if let Some(slot) = id.election().and_then(|key| self.slots.get(key)) {
+            self.whisper(|| NodeEvent::ElectionCheck {
+                election: slot.name.clone(),
+                leader: seen.holder.as_ref().map(|holder| holder.node.clone()),
+                term: seen.term,
+            });
+        }
     }
 
     fn session_lost(&mut self, reason: Reason, now: Instant) {
         self.page.close(reason);
+        self.desks.lost(reason);
         self.tell_what_is_held();
         tracing::warn!(target: "tenure", node = %self.info.id, reason = reason.name(), "the session is over");
         // Whatever still stops has only the margin left; counted from the deadline, if that is

@@ -2,9 +2,14 @@
 //! and the handles. It takes no decision of its own, and never runs the application's code.
 
 mod commands;
+mod desks;
+mod enlistment;
 mod events;
+mod failback;
+mod ledger;
 mod requests;
 mod slots;
+mod words;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,12 +19,14 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tenure_core::{Answer, Instant, Machine, Opening, Reason, Settings};
+use tenure_core::{Answer, ElectionKey, Instant, Machine, Opening, Reason, Settings};
 use tenure_store::clock::{self, Timer};
 use tenure_store::{Hint, Hints, NodeInfo, Pending, Store};
 use tokio::sync::{mpsc, oneshot};
+use tracing::Instrument;
 
 use crate::error::{Ending, StartError};
+use crate::event::{NodeEvent, Observer};
 use crate::health::Health;
 use crate::held::Held;
 use crate::link::{Command, Status};
@@ -27,6 +34,8 @@ use crate::office::Roster;
 use crate::page::Page;
 use crate::timer::AsyncTimer;
 use crate::watchdog::Watchdog;
+use desks::Desks;
+use ledger::{Questions, Word};
 use requests::{Requests, Response};
 use slots::Slots;
 
@@ -40,7 +49,10 @@ pub(crate) struct Plan {
     pub page: Arc<Page>,
     pub commands: mpsc::UnboundedReceiver<Command>,
     pub health: Option<Health>,
+    pub observer: Option<Observer>,
     pub settings: Settings,
+    /// Whether it asks leaders of lower priority to make way.
+    pub failback: bool,
     /// How long work may take to stop when the lease is still ours.
     pub grace: Duration,
     /// How long when it is not.
@@ -66,13 +78,20 @@ struct Driver {
     roster: Arc<Roster>,
     slots: Slots,
     requests: Requests,
+    /// What this node has to do with partitions, and what it asks about them.
+    desks: Desks,
+    questions: Questions,
     /// What handles asked of the store; each answers its own handle.
     asides: FuturesUnordered<Pending<'static, ()>>,
     timer: AsyncTimer,
     health: Option<Health>,
+    observer: Option<Observer>,
     /// When the work of which office is cut off.
     cut_offs: BinaryHeap<Reverse<(Instant, u64)>>,
     settings: Settings,
+    failback: bool,
+    /// When it is looked whether the leader of which election should make way.
+    failbacks: BinaryHeap<Reverse<(Instant, ElectionKey)>>,
     /// The life of a session, as asked for or as granted.
     ttl: Duration,
     grace: Duration,
@@ -90,10 +109,10 @@ struct Inlets {
     news: Option<Hints>,
 }
 
-#[expect(clippy::large_enum_variant, reason = "one at a time, and never stored")]
 enum Input {
     Due,
     Response(Response),
+    Word(Word),
     Verdict(bool),
     Command(Option<Command>),
     Hint(Option<Hint>),
@@ -109,7 +128,8 @@ pub(crate) fn spawn(plan: Plan) -> io::Result<()> {
     let watchdog = Watchdog::start(page, Arc::clone(&roster), status, plan.margin)?;
     std::thread::Builder::new().name(String::from("tenure")).spawn(move || {
         // Says the end after all else is gone, a panic included; see `LastWords`.
-        runtime.block_on(run(plan, timer, watchdog, roster));
+        let span = tracing::info_span!(target: "tenure", "node", node = %plan.info.id);
+        runtime.block_on(run(plan, timer, watchdog, roster).instrument(span));
         // A store may have left tasks behind that never end.
         runtime.shutdown_background();
     })?;
@@ -136,11 +156,16 @@ async fn run(plan: Plan, timer: Timer, watchdog: Watchdog, roster: Arc<Roster>) 
         roster: Arc::clone(&roster),
         slots: Slots::default(),
         requests: Requests::default(),
+        desks: Desks::default(),
+        questions: Questions::default(),
         asides: FuturesUnordered::new(),
         timer,
         health: plan.health,
+        observer: plan.observer,
         cut_offs: BinaryHeap::new(),
         settings: plan.settings,
+        failback: plan.failback,
+        failbacks: BinaryHeap::new(),
         ttl: plan.settings.ttl,
         grace: plan.grace,
         margin: plan.margin,
@@ -185,6 +210,7 @@ impl Driver {
             biased;
             _ = self.timer.fired() => Input::Due,
             Some(response) = self.requests.next() => Input::Response(response),
+            Some(word) = self.questions.next() => Input::Word(word),
             verdict = health => Input::Verdict(verdict),
             command = next(&mut inlets.commands) => Input::Command(command),
             hint = hint(&mut inlets.news) => Input::Hint(hint),
@@ -196,6 +222,7 @@ impl Driver {
         match input {
             Input::Due | Input::Answered => {}
             Input::Response(response) => self.respond(response, now),
+            Input::Word(word) => self.hear(word, now),
             Input::Verdict(passed) => {
                 if let Some(health) = &mut self.health {
                     health.judge(passed, now);
@@ -206,20 +233,42 @@ impl Driver {
                 inlets.commands = None;
                 self.machine.close(now);
             }
-            Input::Hint(Some(Hint::Election(name))) => {
-                if let Some(key) = self.slots.find(&name) {
-                    self.machine.hint(key, now);
-                }
+            Input::Hint(Some(hint)) => {
+                self.desks.hint(&hint, now);
+                self.hint(&hint, now);
             }
-            Input::Hint(Some(Hint::All)) => self.machine.hint_all(now),
             Input::Hint(None) => inlets.news = None,
         }
     }
 
+    fn hint(&mut self, hint: &Hint, now: Instant) {
+        match hint {
+            Hint::Election(name) => {
+                if let Some(key) = self.slots.find(name) {
+                    self.machine.hint(key, now);
+                }
+            }
+            // Who comes and goes is nothing to a candidate: its rivals' silence is.
+            Hint::Nodes => {}
+            Hint::All => self.machine.hint_all(now),
+        }
+    }
+
+    /// Tells who counts, and nobody else.
+    fn observe(&self, event: &NodeEvent) {
+        if let Some(observer) = &self.observer {
+            observer(event);
+        }
+    }
+
     fn respond(&mut self, response: Response, now: Instant) {
+        let (verb, took, answered) = (response.verb, response.took, response.outcome.is_ok());
+        self.observe(&NodeEvent::StoreAsked { verb, took, answered });
+        let renews = response.verb == "renew" && response.outcome.is_ok();
         let outcome = match response.outcome {
             Ok(told) => {
                 self.requests.trouble.over();
+                self.note_check(response.id, &told.1);
                 if let Answer::Open(Opening::Opened { ttl }) = &told.1 {
                     self.ttl = *ttl;
                 }
@@ -228,6 +277,10 @@ impl Driver {
             Err(error) => Err(self.requests.trouble.arose(response.verb, &error)),
         };
         self.machine.reply(response.id, outcome, now);
+        let until = self.machine.deadline();
+        if renews && until > self.published && self.published > Instant::ZERO {
+            self.whisper(|| NodeEvent::LeaseRenewed { until });
+        }
     }
 
     /// Reads both clocks, close enough to each other to be compared. The driver's thread may be
@@ -250,13 +303,18 @@ impl Driver {
         let health = self.health.as_ref().map(Health::wake);
         let cut_off = self.cut_offs.peek().map(|Reverse((at, _))| *at);
         let start = self.start.as_ref().and(self.start_by);
-        self.machine.poll_timeout().into_iter().chain(health).chain(cut_off).chain(start).min()
+        let desks = self.desks.wake(clock::now());
+        let failback = self.failbacks.peek().map(|Reverse((at, _))| *at);
+        let own = self.machine.poll_timeout().into_iter().chain(health).chain(cut_off);
+        own.chain(start).chain(desks).chain(failback).min()
     }
 
     fn do_what_is_due(&mut self, now: Instant) {
         if self.machine.poll_timeout().is_some_and(|at| at <= now) {
             self.machine.handle_timeout(now);
         }
+        self.desks.handle_timeout(now);
+        self.fail_back_when_due(now);
         if let Some(health) = &mut self.health {
             let well = health.due(now);
             self.machine.health(well, now);
@@ -284,7 +342,7 @@ impl Driver {
             while let Some(event) = self.machine.poll_event() {
                 self.deliver(event, now);
             }
-            if self.publish(now) {
+            if self.publish(now) && !self.attend(now) {
                 break;
             }
         }
@@ -358,6 +416,7 @@ impl Drop for LastWords {
         let _ = self.status.ending.set(Ending::DriverDied);
         self.page.close(reason);
         self.status.held.send_replace(None);
+        self.status.fall_silent();
         self.roster.close_all(reason);
         self.roster.cut_off_all();
     }

@@ -6,7 +6,10 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tenure_core::{Answer, ElectionName, Failure, Instant, Request, RequestId, StoreIdentity, Verb};
-use tenure_store::{Claim, NodeInfo, Open, Pending, Reply, Resign, Store, StoreError};
+use tenure_store::{Claim, NodeInfo, Open, Pending, Reply, Resign, Store, StoreError, clock};
+
+use tracing::Instrument;
+use tracing::field::Empty;
 
 use super::slots::Slots;
 
@@ -20,6 +23,7 @@ const SLACK: Duration = Duration::from_millis(10);
 pub(super) struct Response {
     pub id: RequestId,
     pub verb: &'static str,
+    pub took: Duration,
     pub outcome: Result<(StoreIdentity, Answer), StoreError>,
 }
 
@@ -67,15 +71,24 @@ fn send(
 ) -> Pending<'static, Response> {
     let (store, id) = (Arc::clone(store), request.id);
     let verb = word(&request.verb);
-    let info = matches!(request.verb, Verb::Open { .. }).then(|| info.clone());
     let limit = request.give_up.since(now) + SLACK;
-    Box::pin(async move {
+    // On its own, and not a part of the node's: that one lasts as long as the process.
+    let span = tracing::debug_span!(
+        target: "tenure", parent: None, "store", node = %info.id, verb,
+        election = election.as_ref().map(ElectionName::as_str), error = Empty
+    );
+    let info = matches!(request.verb, Verb::Open { .. }).then(|| info.clone());
+    let noted = span.clone();
+    let asked = async move {
+        let sent = clock::now();
         let answer = ask(&*store, request.verb, election, info);
         let outcome = tokio::time::timeout(limit, answer)
             .await
             .unwrap_or_else(|_| Err(StoreError::indeterminate(format!("no answer within {limit:?}"))));
-        Response { id, verb, outcome }
-    })
+        noted.record("error", outcome.as_ref().err().map(tracing::field::display));
+        Response { id, verb, took: clock::now().since(sent), outcome }
+    };
+    Box::pin(asked.instrument(span))
 }
 
 async fn ask(
@@ -101,7 +114,7 @@ async fn ask(
                 session,
                 attempt,
                 priority,
-                courteous,
+                outwaited,
                 over,
                 disinherit,
                 tell_only,
@@ -117,7 +130,7 @@ async fn ask(
                 election,
                 attempt,
                 priority,
-                courteous,
+                outwaited,
                 over,
                 disinherit,
                 tell_only,

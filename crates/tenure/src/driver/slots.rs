@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tenure_core::{ElectionKey, ElectionName, Machine, Term};
+use tenure_core::{ElectionKey, ElectionName, Instant, Machine, NodeId, Term};
 use tokio::sync::{oneshot, watch};
 
 use crate::election::LeaderChange;
 use crate::error::ElectionError;
+use crate::gate::Desk;
 use crate::office::Office;
 
 /// What the driver knows of one election beside the machine.
@@ -22,6 +23,18 @@ pub(super) struct Slot {
     pub released: Vec<oneshot::Sender<()>>,
     pub observers: Vec<watch::Sender<Option<LeaderChange>>>,
     pub last: Option<LeaderChange>,
+    /// What its gates look at, while there are any.
+    pub desk: Option<Arc<Desk>>,
+    pub gates: usize,
+    /// When it is looked whether whoever leads should make way for this node.
+    pub failback_at: Option<Instant>,
+}
+
+impl Slot {
+    /// Who leads, as far as that was told.
+    pub(super) fn leader(&self) -> Option<&NodeId> {
+        self.last.as_ref()?.leader.as_ref()
+    }
 }
 
 /// Who waits for a grant.
@@ -71,6 +84,9 @@ impl Slots {
             released: Vec::new(),
             observers: Vec::new(),
             last: None,
+            desk: None,
+            gates: 0,
+            failback_at: None,
         });
         self.by_name.insert(name.clone(), key);
         key

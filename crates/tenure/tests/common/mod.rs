@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
+pub mod children;
+
 use std::any::Any;
 use std::collections::HashMap;
 use std::future::Future;
@@ -12,9 +14,10 @@ use std::time::Duration;
 use tenure::{
     ElectionName, EventQuery, EventRecord, Node, NodeBuilder, NodeRecord, SessionId, Store, StoreError,
 };
-use tenure_core::{Capabilities, NodeId, Opening, Record, Renewal, Sequence, Standing};
+use tenure_core::{Capabilities, NodeId, Opening, Record, Renewal, Sequence, Stamp, Standing};
 use tenure_store::{
-    Candidate, Claim, Deletion, Finding, Hints, Open, Options, Pending, Petitioned, Reply, Resign,
+    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, Finding, Hints, Leaf, Ledger,
+    LedgerQuery, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Survey,
 };
 
 /// Longer than anything here takes, on any machine: reached only when something hangs.
@@ -108,7 +111,21 @@ impl Wrapped {
     }
 
     pub fn set_all(&self, manner: &Manner) {
-        for verb in ["open", "renew", "claim", "resign", "close", "read", "candidates", "delete"] {
+        for verb in [
+            "open",
+            "renew",
+            "claim",
+            "resign",
+            "close",
+            "read",
+            "candidates",
+            "delete",
+            "survey",
+            "leaf",
+            "publish",
+            "acknowledge",
+            "enlist",
+        ] {
             self.set(verb, manner.clone());
         }
     }
@@ -181,6 +198,15 @@ impl Store for Wrapped {
     fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>> {
         self.inner.nodes()
     }
+    fn retire(&self, over: Stamp) -> Pending<'_, Reply<bool>> {
+        self.pass("retire", move || self.inner.retire(over))
+    }
+    fn purge(&self, older_than: Duration) -> Pending<'_, Reply<u64>> {
+        self.inner.purge(older_than)
+    }
+    fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
+        self.inner.declare(declaration)
+    }
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.inner.events(query)
     }
@@ -190,7 +216,37 @@ impl Store for Wrapped {
     fn news(&self) -> Hints {
         self.inner.news()
     }
+    fn ledger(&self) -> Option<&dyn Ledger> {
+        self.inner.ledger().map(|_| self as &dyn Ledger)
+    }
     fn as_any(&self) -> &dyn Any {
         self.inner.as_any()
+    }
+}
+
+impl Wrapped {
+    fn kept(&self) -> &dyn Ledger {
+        self.inner.ledger().unwrap()
+    }
+}
+
+impl Ledger for Wrapped {
+    fn survey(&self, election: ElectionName) -> Pending<'_, Reply<Survey>> {
+        self.pass("survey", || self.kept().survey(election))
+    }
+    fn leaf(&self, query: LedgerQuery) -> Pending<'_, Reply<Leaf>> {
+        self.pass("leaf", || self.kept().leaf(query))
+    }
+    fn publish(&self, publication: Publication) -> Pending<'_, Reply<Published>> {
+        self.pass("publish", || self.kept().publish(publication))
+    }
+    fn acknowledge(&self, release: Release) -> Pending<'_, Reply<u64>> {
+        self.pass("acknowledge", || self.kept().acknowledge(release))
+    }
+    fn enlist(&self, enlistment: Enlistment) -> Pending<'_, Reply<()>> {
+        self.pass("enlist", || self.kept().enlist(enlistment))
+    }
+    fn arrange(&self, arrangement: Arrangement) -> Pending<'_, Reply<Arranged>> {
+        self.kept().arrange(arrangement)
     }
 }

@@ -1,67 +1,20 @@
-//! What the tests of this store share: nodes on a real server, a person with psql, and waits that cannot
-//! hang.
-#![allow(dead_code, reason = "every test file uses its own part of it")]
+//! What the tests of this store share: a server, a person with psql, and the stage of all SQL stores.
+#![allow(dead_code, unused_imports, reason = "every test file uses its own part of it")]
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tenure::{Leadership, Node, NodeBuilder};
-use tenure_core::{ElectionName, NodeId, SessionId, Standing, Term};
+use rustix::process::{Pid, Signal, kill_process};
+use tenure::{Leadership, TransactionError};
 use tenure_postgres::PostgresStore;
-use tenure_store::{Claim, NodeInfo, Open, Store, StoreError, StoreUrl, clock};
-use tenure_testkit::checker;
-use tokio_postgres::{Client, NoTls};
-
-/// Longer than anything here takes, on any machine: reached only when something hangs.
-pub const HANG: Duration = Duration::from_secs(60);
-/// The one election of most tests.
-pub const ELECTION: &str = "reports";
-
-/// Waits, but not forever.
-pub async fn soon<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(HANG, future).await.expect("this takes too long: something hangs")
-}
-
-/// A node for tests in which nothing is to lapse, though much happens to its connections.
-pub fn calm(id: &str) -> NodeBuilder {
-    Node::builder(id).ttl(Duration::from_secs(30)).renew_every(Duration::from_millis(500))
-}
-
-/// A node for tests in which something is to lapse.
-pub fn brief(id: &str) -> NodeBuilder {
-    Node::builder(id).ttl(Duration::from_secs(2))
-}
-
-pub async fn start(builder: NodeBuilder, url: &str) -> Node {
-    let store = soon(tenure::connect(url)).await.unwrap();
-    soon(builder.start(store)).await.unwrap()
-}
-
-/// Stands until elected.
-pub async fn lead(node: &Node) -> Leadership {
-    soon(node.election(ELECTION).unwrap().elected()).await.unwrap()
-}
-
-/// Stands in the background.
-pub fn stand(node: &Node) -> tokio::task::JoinHandle<Leadership> {
-    let election = node.election(ELECTION).unwrap();
-    tokio::spawn(async move { election.elected().await.unwrap() })
-}
-
-/// Waits until the node has renewed its session so many times more.
-pub async fn renewals(node: &Node, count: u32) {
-    let mut held = node.held();
-    let mut until = held.now().until;
-    for _ in 0..count {
-        while held.now().until <= until {
-            soon(held.changed()).await.expect("the node is alive");
-        }
-        until = held.now().until;
-    }
-}
+use tenure_store::{Lease, Store, StoreError, StoreUrl};
+use tenure_testkit::server::Postgres;
+use tenure_testkit::sql::SqlServer;
+pub use tenure_testkit::sql::stage::{
+    ELECTION, HANG, Witness, brief, calm, claiming, lead, misconfigured, name, renewals, soon, stand, start,
+};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage, Transaction};
 
 /// A person's connection, as with psql.
 pub async fn by_hand(url: &str) -> Client {
@@ -89,97 +42,249 @@ pub async fn until(person: &Client, sql: &str) {
     .await;
 }
 
+/// A commit waits for as many standbys as these names say.
+pub async fn demand(person: &Client, url: &str, standbys: &str) {
+    let set = format!("ALTER SYSTEM SET synchronous_standby_names = '{standbys}'");
+    person.batch_execute(&set).await.unwrap();
+    person.batch_execute("SELECT pg_reload_conf()").await.unwrap();
+    if standbys.is_empty() {
+        return;
+    }
+    // Whether the server has heard is seen by what becomes of a write.
+    let writer = by_hand(&format!("{url}?application_name=probe")).await;
+    tokio::spawn(async move {
+        writer.batch_execute("CREATE TABLE IF NOT EXISTS probe (n int)").await.unwrap();
+        while writer.batch_execute("INSERT INTO probe VALUES (1)").await.is_ok() {}
+    });
+    until(person, &waits("application_name = 'probe'")).await;
+}
+
+/// Whether one that this is true of waits for a standby.
+pub fn waits(of: &str) -> String {
+    format!("SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND {of})")
+}
+
 /// Does it, and has it refused: with which words?
 pub async fn refused(person: &Client, sql: &str) -> String {
     let error = soon(person.batch_execute(sql)).await.expect_err(sql);
     error.as_db_error().expect(sql).message().to_owned()
 }
 
-pub async fn connect(url: &str) -> Result<PostgresStore, StoreError> {
-    soon(PostgresStore::connect(&StoreUrl::parse(url).unwrap())).await
-}
-
-pub fn name(name: &str) -> ElectionName {
-    ElectionName::new(name).unwrap()
+pub async fn connect(url: &str) -> Result<Arc<dyn Store>, StoreError> {
+    soon(Place::connect(StoreUrl::parse(url).unwrap())).await
 }
 
 /// Opens session `number`, of node `n<number>`.
-pub async fn open(store: &PostgresStore, number: u128) -> SessionId {
-    let session = SessionId::from_u128(number);
-    let node = NodeInfo {
-        id: NodeId::new(format!("n{number}")).unwrap(),
-        hostname: String::from("host"),
-        address: None,
-        pid: 7,
-    };
-    let ttl = Duration::from_secs(10);
-    soon(store.open(Open { session, sequence: 1, ttl, node, supersedes: None, over: None })).await.unwrap();
-    session
-}
-
-pub fn claiming(session: SessionId) -> Claim {
-    Claim::plain(session, name(ELECTION), 1)
+pub async fn open(store: &Arc<dyn Store>, number: u128) -> tenure_core::SessionId {
+    tenure_testkit::sql::stage::open(store, number).await
 }
 
 /// Claims an election that is free.
-pub async fn win(store: &PostgresStore, session: SessionId) -> Term {
-    match soon(store.claim(claiming(session))).await.unwrap().value {
-        Standing::Leading { term } => term,
-        other => panic!("not granted: {other:?}"),
+pub async fn win(store: &Arc<dyn Store>, session: tenure_core::SessionId) -> tenure_core::Term {
+    tenure_testkit::sql::stage::win(store, session).await
+}
+
+/// A PostgreSQL of our own, as all SQL scenarios want it.
+pub struct Place(pub Postgres);
+
+/// A process of the server that is stopped, and goes on when this is dropped.
+struct Stopped(Pid);
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::CONT);
     }
 }
 
-/// That a person must act, in which words?
-pub fn misconfigured<T: std::fmt::Debug>(reply: Result<T, StoreError>) -> String {
-    match reply {
-        Err(error @ StoreError::Misconfigured(_)) => error.to_string(),
-        other => panic!("{other:?}"),
+const OURS: &str = "FROM pg_stat_activity WHERE application_name = 'tenure'";
+
+impl SqlServer for Place {
+    const TABLES: &'static str = "tenure.";
+    const NO_ROOM: &'static str = "No space left on device";
+    const FULL: [&'static str; 2] = ["too many clients", "max_connections"];
+    const MADE: &'static str = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tenure'";
+    const REFUSED: &'static [(&'static str, &'static str)] = &[
+        ("TRUNCATE {t}elections", "use `tenure delete`"),
+        ("TRUNCATE {t}sessions CASCADE", "stop the nodes instead"),
+        ("TRUNCATE {t}meta", "the row names this store"),
+    ];
+
+    fn start() -> Self {
+        Self(Postgres::start())
     }
-}
 
-/// Watches a leadership on a thread of its own, and tells when its check has passed.
-pub struct Witness {
-    over: Arc<AtomicBool>,
-    watch: JoinHandle<checker::Leadership>,
-}
+    fn start_durable() -> Self {
+        Self(Postgres::start_with(&[]))
+    }
 
-impl Witness {
-    pub fn of(node: &Node, leadership: &Leadership) -> Self {
-        let (name, leadership) = (node.id().to_string(), leadership.clone());
-        let over = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&over);
-        let watch = std::thread::spawn(move || {
-            let mut seen: Option<(u64, u64)> = None;
-            loop {
-                // It passed at some instant between these two: what is told is never too long.
-                let before = clock::now().as_nanos();
-                if leadership.check().is_err() {
-                    break;
-                }
-                let after = clock::now().as_nanos();
-                let from = seen.map_or(after, |(from, _)| from);
-                seen = Some((from, before.max(from)));
-                if told.load(Ordering::Acquire) {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            let (from, until) = seen.expect("it led when the watch began");
-            checker::Leadership {
-                election: leadership.election().to_string(),
-                node: name,
-                pid: std::process::id(),
-                term: leadership.term().number(),
-                from,
-                until,
-            }
+    fn start_small() -> Self {
+        Self(Postgres::start_with(&["fsync=off", "max_connections=8", "superuser_reserved_connections=0"]))
+    }
+
+    fn start_talkative() -> Self {
+        Self(Postgres::start_with(&["fsync=off", "log_statement=all"]))
+    }
+
+    fn start_primary() -> Self {
+        Self::start()
+    }
+
+    fn start_on_a_small_disk() -> Self {
+        Self(Postgres::start_on_a_small_disk())
+    }
+
+    fn start_encrypted(certificate: &str, key: &str) -> Self {
+        Self(Postgres::start_encrypted(certificate, key))
+    }
+
+    async fn url_that_must_encrypt(&self) -> String {
+        let rules = self.0.data().join("pg_hba.conf");
+        let ours = std::fs::read_to_string(&rules).unwrap();
+        std::fs::write(&rules, format!("hostssl all safe all trust\nhostnossl all safe all reject\n{ours}"))
+            .unwrap();
+        for sql in ["SELECT pg_reload_conf()", "CREATE ROLE safe SUPERUSER LOGIN"] {
+            self.ask(sql).await.unwrap();
+        }
+        self.0.url_as("safe")
+    }
+
+    fn port(&self) -> u16 {
+        self.0.port()
+    }
+
+    fn url_by(&self, port: u16) -> String {
+        self.0.url_by(port)
+    }
+
+    fn stop(&mut self) {
+        self.0.stop();
+    }
+
+    fn kill(&mut self) {
+        self.0.kill();
+    }
+
+    fn launch(&mut self) {
+        self.0.launch();
+    }
+
+    async fn replica(&self) -> Self {
+        Self(self.0.replica())
+    }
+
+    async fn catch_up(&self, primary: &Self) {
+        let sent = primary.ask("SELECT pg_current_wal_lsn()").await.unwrap();
+        let has = format!("SELECT pg_last_wal_replay_lsn() >= '{sent}'");
+        tenure_testkit::sql::stage::until(self, &has).await;
+    }
+
+    async fn promote(&self) {
+        self.ask("SELECT pg_promote()").await.unwrap();
+    }
+
+    fn fill_the_disk(&self) {
+        self.0.fill_the_disk();
+    }
+
+    /// A new file of its log, until there is none: then it gives up altogether.
+    async fn exhaust_the_log(&self) {
+        let person = by_hand(&self.0.url()).await;
+        let next = "SELECT pg_logical_emit_message(true, 'junk', 'x'); SELECT pg_switch_wal()";
+        while person.batch_execute(next).await.is_ok() {}
+    }
+
+    async fn free_the_disk(&mut self) {
+        self.0.free_the_disk();
+    }
+
+    fn called(&self) -> Vec<String> {
+        let log = self.0.log();
+        let asked = log.lines().filter_map(|line| Some(line.split_once(": SELECT ")?.1));
+        let called = asked.filter_map(|sql| Some(sql.strip_prefix("\"tenure\".")?.split_once('(')?.0));
+        called.map(str::to_owned).collect()
+    }
+
+    async fn connect(url: StoreUrl) -> Result<Arc<dyn Store>, StoreError> {
+        Ok(Arc::new(PostgresStore::connect(&url).await?))
+    }
+
+    async fn ask(&self, sql: &str) -> Result<String, String> {
+        let person = by_hand(&self.0.url()).await;
+        let sql = sql.replace("{t}", Self::TABLES);
+        let told = person.simple_query(&sql).await.map_err(|error| match error.as_db_error() {
+            Some(refused) => refused.message().to_owned(),
+            None => error.to_string(),
+        })?;
+        let row = told.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+            _ => None,
         });
-        Self { over, watch }
+        Ok(row.unwrap_or_default())
     }
 
-    /// Ends the watch, if the leadership has not.
-    pub fn tell(self) -> checker::Leadership {
-        self.over.store(true, Ordering::Release);
-        self.watch.join().unwrap()
+    async fn end_connections(&self) -> u64 {
+        let ended = self.ask(&format!("SELECT count(pg_terminate_backend(pid)) {OURS}")).await;
+        ended.unwrap().parse().unwrap()
+    }
+
+    async fn lock_sessions(&self) -> Box<dyn Send> {
+        let holder = by_hand(&self.0.url()).await;
+        holder.batch_execute("BEGIN; SELECT 1 FROM tenure.sessions FOR UPDATE").await.unwrap();
+        Box::new(holder)
+    }
+
+    async fn end_whoever_waits(&self) -> bool {
+        let ended = format!("SELECT count(pg_terminate_backend(pid)) {OURS} AND wait_event_type = 'Lock'");
+        self.ask(&ended).await.unwrap() != "0"
+    }
+
+    async fn set_read_only(&self, only: bool) {
+        let set = format!("ALTER SYSTEM SET default_transaction_read_only = {only}");
+        for sql in [&*set, "SELECT pg_reload_conf()"] {
+            self.ask(sql).await.unwrap();
+        }
+    }
+
+    /// A backend that is stopped hears nothing and says nothing, and its connection stays open.
+    async fn deafen(&self) -> Box<dyn Send> {
+        let listens = format!("{OURS} AND state = 'idle' AND query LIKE 'LISTEN%'");
+        tenure_testkit::sql::stage::until(self, &format!("SELECT count(*) >= 2 {listens}")).await;
+        let person = by_hand(&self.0.url()).await;
+        let stopped: Vec<Stopped> = person
+            .query(&format!("SELECT pid {listens}"), &[])
+            .await
+            .unwrap()
+            .iter()
+            .map(|row| {
+                let pid = Pid::from_raw(row.get::<_, i32>(0)).unwrap();
+                kill_process(pid, Signal::STOP).unwrap();
+                Stopped(pid)
+            })
+            .collect();
+        Box::new(stopped)
+    }
+
+    async fn fenced(
+        leadership: &Leadership,
+        sql: &str,
+        then: impl Future<Output = Result<(), String>> + Send,
+    ) -> Result<(), TransactionError<String>> {
+        let work = async |transaction: &Transaction<'_>| {
+            transaction.batch_execute(sql).await.map_err(|error| error.to_string())?;
+            then.await
+        };
+        leadership.postgres_transaction(work).await
+    }
+
+    async fn fenced_on(
+        store: &Arc<dyn Store>,
+        lease: Lease,
+        sql: &str,
+    ) -> Result<(), tenure_store::TransactionError<String>> {
+        let store = store.as_any().downcast_ref::<PostgresStore>().unwrap();
+        let work = async |transaction: &Transaction<'_>| {
+            transaction.batch_execute(sql).await.map_err(|error| error.to_string())
+        };
+        tenure_postgres::transaction(store, lease, || true, work).await
     }
 }

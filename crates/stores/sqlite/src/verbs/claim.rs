@@ -3,7 +3,7 @@
 use rusqlite::params;
 use serde_json::json;
 use tenure_core::{NodeId, Standing};
-use tenure_store::{Claim, EventKind};
+use tenure_store::{Candidate, Claim, EventKind};
 
 use super::Scope;
 use super::contest::{Contest, term};
@@ -38,7 +38,8 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
         contest = contest.reload()?;
     }
     // Compared with what the candidate can have read, so before its own word raises the floor.
-    let disinherited = claim.disinherit == Some(contest.record().term);
+    let read = Some(contest.record().term);
+    let (disinherited, courteous) = (claim.disinherit == read, claim.outwaited != read);
     contest.row.floor = contest.row.floor.max(whole(claim.above.number())?);
 
     if contest.holder.is_some() && contest.row.session == Some(claim.session) {
@@ -48,7 +49,7 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
         return Ok(Standing::Leading { term: term(contest.row.term) });
     }
     start(&mut contest, &candidate.node)?;
-    match obstacle(scope, &contest, claim, &candidate.node, disinherited)? {
+    match obstacle(scope, &contest, claim, &candidate.node, disinherited, courteous)? {
         None => grant(scope, contest, claim, candidate.node),
         Some(obstacle) => {
             contest.save()?;
@@ -74,6 +75,7 @@ fn obstacle(
     claim: &Claim,
     node: &NodeId,
     disinherited: bool,
+    courteous: bool,
 ) -> Result<Option<Obstacle>, Stop> {
     if contest.holder.is_some() || claim.tell_only {
         return Ok(Some(Obstacle::Held));
@@ -81,11 +83,11 @@ fn obstacle(
     if !disinherited && contest.row.heir.as_ref().is_some_and(|heir| heir != node) {
         return Ok(Some(Obstacle::KeptForAnother));
     }
-    if !claim.courteous {
+    if !courteous {
         return Ok(None);
     }
-    let best = candidates(scope, &claim.election)?.into_iter().map(|candidate| candidate.priority).max();
-    Ok(best.filter(|best| *best > claim.priority).map(|_| Obstacle::Outranked))
+    let outranks = |rival: &Candidate| rival.node != *node && rival.priority > claim.priority;
+    Ok(candidates(scope, &claim.election)?.iter().any(outranks).then_some(Obstacle::Outranked))
 }
 
 fn grant(scope: &Scope<'_>, mut contest: Contest<'_>, claim: &Claim, node: NodeId) -> Result<Standing, Stop> {

@@ -3,7 +3,7 @@
 use rusqlite::{Row, params};
 use serde_json::Value;
 use tenure_core::{NodeId, SessionId, Term};
-use tenure_store::{EventKind, EventQuery, EventRecord};
+use tenure_store::{EventKind, EventQuery, EventRecord, Limit};
 
 use super::Scope;
 use crate::error::Stop;
@@ -63,6 +63,7 @@ pub(super) fn tell_of_node(
              ORDER BY id DESC LIMIT 1 OFFSET ?2)",
         params![scope.namespace, scope.kept],
     )?;
+    scope.mark_transition();
     Ok(())
 }
 
@@ -104,21 +105,31 @@ pub(super) fn free_all(
 /// The history, oldest first.
 pub(crate) fn events(scope: &Scope<'_>, query: &EventQuery) -> Result<Vec<EventRecord>, Stop> {
     let after = i64::try_from(query.after).unwrap_or(i64::MAX);
-    let limit = query.limit.map_or(-1, i64::from);
+    let limit = query.limit.map_or(-1, |limit| i64::from(limit.count()));
+    let from_the_end = matches!(query.limit, Some(Limit::Newest(_)));
+    let order = if from_the_end { "DESC" } else { "ASC" };
     let found = match &query.election {
         Some(election) => scope.all(
-            "SELECT * FROM tenure_events WHERE namespace = ?1 AND election = ?4 AND id > ?2
-             ORDER BY sequence LIMIT ?3",
+            &format!(
+                "SELECT * FROM tenure_events WHERE namespace = ?1 AND election = ?4 AND id > ?2
+                 ORDER BY sequence {order} LIMIT ?3"
+            ),
             params![scope.namespace, after, limit, election.as_str()],
             event,
         ),
         None => scope.all(
-            "SELECT * FROM tenure_events WHERE id > ?2 AND namespace = ?1 ORDER BY id LIMIT ?3",
+            &format!(
+                "SELECT * FROM tenure_events WHERE id > ?2 AND namespace = ?1 ORDER BY id {order} LIMIT ?3"
+            ),
             params![scope.namespace, after, limit],
             event,
         ),
     };
-    Ok(found?)
+    let mut events = found?;
+    if from_the_end {
+        events.reverse();
+    }
+    Ok(events)
 }
 
 fn event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {

@@ -2,9 +2,11 @@
 
 mod claim;
 mod contest;
+mod declaration;
 mod deletion;
 mod examination;
 mod history;
+mod ledger;
 mod petition;
 mod reading;
 mod resignation;
@@ -12,11 +14,13 @@ mod scope;
 mod sessions;
 
 pub(crate) use claim::claim;
+pub(crate) use declaration::declare;
 pub(crate) use deletion::delete;
 pub(crate) use examination::examine;
 pub(crate) use history::events;
+pub(crate) use ledger::{acknowledge, arrange, enlist, leaf, publish, survey};
 pub(crate) use petition::petition;
 pub(crate) use reading::{candidates, elections, nodes, read};
 pub(crate) use resignation::resign;
 pub(crate) use scope::Scope;
-pub(crate) use sessions::{close, open, renew};
+pub(crate) use sessions::{close, open, purge, renew, retire};

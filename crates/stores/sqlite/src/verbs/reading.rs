@@ -8,7 +8,7 @@ use super::Scope;
 use super::contest::{self, Contest};
 use crate::error::Stop;
 use crate::moment;
-use crate::rows::{name, session};
+use crate::rows::{labels, name, pulse, session};
 
 pub(crate) fn read(scope: &Scope<'_>, election: &ElectionName) -> Result<Record, Stop> {
     Ok(Contest::load(scope, election)?.record())
@@ -20,7 +20,7 @@ pub(crate) fn elections(scope: &Scope<'_>) -> Result<Vec<(ElectionName, Record)>
 
 /// Higher priority first; among equals, whoever has stood longest.
 ///
-/// Nobody retires a candidate that holds nothing. So one that has been silent for its whole life, by
+/// Where no node of the cluster watches, nobody retires a candidate that holds nothing. So one that has been silent for its whole life, by
 /// the clock that we share with it, is passed over: it is dead, though its session is still called live.
 pub(crate) fn candidates(scope: &Scope<'_>, election: &ElectionName) -> Result<Vec<Candidate>, Stop> {
     let found = scope.all(
@@ -37,10 +37,10 @@ pub(crate) fn candidates(scope: &Scope<'_>, election: &ElectionName) -> Result<V
 
 pub(crate) fn nodes(scope: &Scope<'_>) -> Result<Vec<NodeRecord>, Stop> {
     let sql = "SELECT * FROM tenure_sessions WHERE namespace = ?1 ORDER BY node";
-    Ok(scope.all(sql, [scope.namespace], node)?)
+    Ok(scope.all(sql, [scope.namespace], |row| node(row, scope))?)
 }
 
-fn node(row: &Row<'_>) -> rusqlite::Result<NodeRecord> {
+fn node(row: &Row<'_>, scope: &Scope<'_>) -> rusqlite::Result<NodeRecord> {
     let state: String = row.get("state")?;
     Ok(NodeRecord {
         info: NodeInfo {
@@ -48,14 +48,17 @@ fn node(row: &Row<'_>) -> rusqlite::Result<NodeRecord> {
             hostname: row.get("hostname")?,
             address: row.get("address")?,
             pid: row.get("pid")?,
+            version: row.get("version")?,
+            labels: labels(row)?,
         },
-        session: session(row, "id")?,
         // The table admits no fourth state.
         state: match state.as_str() {
             "live" => NodeState::Live,
             "left" => NodeState::Left,
             _ => NodeState::Expired,
         },
+        pulse: pulse(row, session(row, "id")?, &scope.moment)?,
+        opened_at: moment::from_text(&row.get::<_, String>("opened_at")?),
         renewed_at: moment::from_text(&row.get::<_, String>("renewed_at")?),
     })
 }

@@ -26,12 +26,12 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Whether something happened to an election, so that others must hear of it.
+    /// Whether something happened to an election or a node, so that others must hear of it.
     pub(crate) fn transition(&self) -> bool {
         self.transition.get()
     }
 
-    /// Something has happened to an election.
+    /// Something has happened to an election or a node.
     pub(crate) fn mark_transition(&self) {
         self.transition.set(true);
     }

@@ -1,12 +1,15 @@
 //! Sessions: opened, renewed, closed, superseded, retired.
 
+use std::time::Duration;
+
 use rusqlite::params;
 use serde_json::json;
 use tenure_core::{Age, NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
-use tenure_store::{EventKind, Open, StoreError};
+use tenure_store::{EventKind, Open, StoreError, clock};
 
 use super::{Scope, history};
 use crate::error::Stop;
+use crate::moment;
 use crate::rows::{count, name, pulse, session as session_column, whole};
 
 /// How many nodes that are no more are still shown. Node ids are often random, so they would
@@ -44,6 +47,11 @@ pub(super) fn find(scope: &Scope<'_>, session: SessionId) -> Result<Option<Live>
 /// The session, or word that it is lost.
 pub(super) fn live(scope: &Scope<'_>, session: SessionId) -> Result<Live, Stop> {
     find(scope, session)?.ok_or(Stop::Told(StoreError::SessionLost))
+}
+
+/// How often word was left for a session; 0 if that is over.
+pub(super) fn notices(scope: &Scope<'_>, session: SessionId) -> Result<u64, Stop> {
+    Ok(find(scope, session)?.map_or(0, |live| live.notices))
 }
 
 pub(crate) fn open(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
@@ -94,8 +102,8 @@ fn register(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
     let moment = &scope.moment;
     scope.execute(
         "INSERT INTO tenure_sessions (id, namespace, node, hostname, address, pid, state, sequence, ttl_ms,
-                                      opened_at, renewed_at, renewed_boot_ns, clock)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'live', ?7, ?8, ?9, ?9, ?10, ?11)",
+                                      opened_at, renewed_at, renewed_boot_ns, clock, version, labels)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'live', ?7, ?8, ?9, ?9, ?10, ?11, ?12, ?13)",
         params![
             request.session.to_string(),
             scope.namespace,
@@ -108,11 +116,15 @@ fn register(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
             moment.wall,
             moment.boot,
             moment.clock,
+            node.version,
+            json!(node.labels.map()).to_string(),
         ],
     )?;
-    let data = json!({"hostname": node.hostname, "address": node.address, "pid": node.pid});
+    let data = json!({
+        "hostname": node.hostname, "address": node.address, "pid": node.pid, "version": node.version,
+    });
     history::tell_of_node(scope, EventKind::NodeJoined, &node.id, &data)?;
-    Ok(Opening::Opened { ttl: std::time::Duration::from_millis(ttl_ms.unsigned_abs()) })
+    Ok(Opening::Opened { ttl: Duration::from_millis(ttl_ms.unsigned_abs()) })
 }
 
 /// Drops the ended sessions of a node that is back, and the oldest of those that never came back.
@@ -165,7 +177,7 @@ pub(crate) fn close(scope: &Scope<'_>, session: SessionId) -> Result<(), Stop> {
 }
 
 /// Ends a session if it shows exactly this sign of life; whether it did.
-pub(super) fn retire(scope: &Scope<'_>, over: Stamp) -> Result<bool, Stop> {
+pub(crate) fn retire(scope: &Scope<'_>, over: Stamp) -> Result<bool, Stop> {
     match find(scope, over.session)? {
         Some(live) if live.pulse.stamp == over => {
             end(scope, over.session, &live.node, Ending::Lapsed(live.pulse.age))?;
@@ -173,6 +185,17 @@ pub(super) fn retire(scope: &Scope<'_>, over: Stamp) -> Result<bool, Stop> {
         }
         _ => Ok(false),
     }
+}
+
+/// Forgets nodes that are no more, unless something still hangs from them; how many.
+pub(crate) fn purge(scope: &Scope<'_>, older_than: Duration) -> Result<u64, Stop> {
+    let then = moment::to_text(clock::wall().saturating_sub(older_than));
+    let gone = scope.execute(
+        "DELETE FROM tenure_sessions AS s WHERE s.namespace = ?1 AND s.state <> 'live' AND s.renewed_at < ?2
+         AND NOT EXISTS (SELECT 1 FROM tenure_elections e WHERE e.session = s.id)",
+        params![scope.namespace, then],
+    )?;
+    Ok(gone as u64)
 }
 
 /// Why a session is over.

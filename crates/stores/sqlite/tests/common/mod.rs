@@ -50,10 +50,9 @@ pub fn opening(number: u128) -> Open {
         sequence: 1,
         ttl: Duration::from_secs(10),
         node: NodeInfo {
-            id: NodeId::new(format!("n{number}")).unwrap(),
-            hostname: String::from("host"),
             address: Some(String::from("http://host:1")),
             pid: 7,
+            ..NodeInfo::new(NodeId::new(format!("n{number}")).unwrap(), "host")
         },
         supersedes: None,
         over: None,

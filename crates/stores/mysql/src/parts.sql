@@ -1,0 +1,142 @@
+-- Parts of the verbs: how a transaction begins, how history is written, how sleepers are woken, how a session ends.
+
+DROP PROCEDURE IF EXISTS tenure_begin
+//
+-- Begins, and says which store this is: the history, and the server that tells it.
+CREATE PROCEDURE tenure_begin(OUT store TEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA
+BEGIN
+    -- Whatever a call that was interrupted has left behind is undone.
+    ROLLBACK;
+    -- Also for a definer who may write nevertheless: what a replica is told is lost.
+    IF @@GLOBAL.read_only THEN
+        SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'the server is read-only';
+    END IF;
+    SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
+    START TRANSACTION;
+    SELECT CONCAT(m.store, ' ', {server}) INTO store FROM tenure_meta m;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_remember
+//
+-- Makes room for so many lines of history, and says the id of the last of them.
+CREATE PROCEDURE tenure_remember(ns {text}, added BIGINT, OUT last BIGINT) MODIFIES SQL DATA
+BEGIN
+    INSERT INTO tenure_histories (namespace, events) VALUES (ns, added)
+        ON DUPLICATE KEY UPDATE events = events + added;
+    SELECT h.events INTO last FROM tenure_histories h WHERE h.namespace = ns FOR UPDATE;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_tell
+//
+-- A line of history, in the transaction of what it tells.
+CREATE PROCEDURE tenure_tell(ns {text}, elec {text}, seq BIGINT, what {text}, who {text}, trm BIGINT, more JSON)
+MODIFIES SQL DATA
+BEGIN
+    DECLARE last BIGINT;
+    CALL tenure_remember(ns, 1, last);
+    INSERT INTO tenure_events (namespace, id, election, sequence, time, kind, node, term, data)
+        VALUES (ns, last, elec, seq, UTC_TIMESTAMP(6), what, who, trm, more);
+END
+//
+DROP PROCEDURE IF EXISTS tenure_tell_of_node
+//
+CREATE PROCEDURE tenure_tell_of_node(ns {text}, what {text}, who {text}, more JSON, kept BIGINT) MODIFIES SQL DATA
+BEGIN
+    DECLARE oldest BIGINT;
+    CALL tenure_tell(ns, NULL, 0, what, who, 0, more);
+    SELECT MAX(o.id) INTO oldest FROM (
+        SELECT v.id FROM tenure_events v WHERE v.namespace = ns AND v.election IS NULL
+        ORDER BY v.id DESC LIMIT 1 OFFSET kept) o;
+    IF oldest IS NOT NULL THEN
+        DELETE FROM tenure_events WHERE namespace = ns AND election IS NULL AND id <= oldest;
+    END IF;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_trim_history
+//
+-- Drops what is beyond retention, but nothing after `settled`: the transition under way is kept whole.
+CREATE PROCEDURE tenure_trim_history(ns {text}, elec {text}, last BIGINT, settled BIGINT, kept BIGINT)
+MODIFIES SQL DATA
+    DELETE FROM tenure_events
+        WHERE namespace = ns AND election = elec AND sequence <= LEAST(settled, last - kept)
+//
+DROP PROCEDURE IF EXISTS tenure_ring
+//
+-- Wakes up whoever sleeps until something happens. It is called after the commit, and whatever fails in it
+-- changes nothing: then sleepers look when they would have looked anyway.
+CREATE PROCEDURE tenure_ring(ns {text}) MODIFIES SQL DATA
+BEGIN
+    DECLARE sleeper BIGINT UNSIGNED;
+    DECLARE done TINYINT DEFAULT 0;
+    DECLARE sleepers CURSOR FOR SELECT connection FROM tenure_listeners WHERE namespace = ns;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET done = 1;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN END;
+    OPEN sleepers;
+    FETCH sleepers INTO sleeper;
+    WHILE done = 0 DO
+        BEGIN
+            -- Whoever is gone this moment needs no waking.
+            DECLARE CONTINUE HANDLER FOR SQLEXCEPTION BEGIN END;
+            -- A number may be somebody else's since the server was started again. The lock is the sleeper's own.
+            IF IS_USED_LOCK(CONCAT('tenure listener ', sleeper)) <=> sleeper THEN
+                KILL QUERY sleeper;
+            ELSE
+                DELETE FROM tenure_listeners WHERE connection = sleeper;
+            END IF;
+        END;
+        FETCH sleepers INTO sleeper;
+    END WHILE;
+    CLOSE sleepers;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_end_session
+//
+-- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
+-- that is.
+CREATE PROCEDURE tenure_end_session(sess {text}, ending {text}, kept BIGINT) MODIFIES SQL DATA
+dying: BEGIN
+    DECLARE ns, who {text};
+    DECLARE silence, freed, last BIGINT;
+    DECLARE more JSON DEFAULT '{}';
+    SELECT s.namespace, s.node, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000)
+        INTO ns, who, silence FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live' FOR UPDATE;
+    IF who IS NULL THEN LEAVE dying; END IF;
+    UPDATE tenure_sessions SET state = IF(ending = 'lapsed', 'expired', 'left') WHERE id = sess;
+    IF ending = 'lapsed' THEN
+        SET more = JSON_OBJECT('reason', ending, 'silent_ms', silence + 0);
+    ELSEIF ending = 'superseded' THEN
+        SET more = JSON_OBJECT('reason', ending);
+    END IF;
+    SELECT COUNT(*) INTO freed FROM tenure_elections WHERE session = sess FOR UPDATE;
+    -- Nothing is kept for a node that is no more.
+    UPDATE tenure_elections SET heir = NULL WHERE namespace = ns AND heir = who;
+    IF freed > 0 THEN
+        CALL tenure_remember(ns, freed, last);
+        INSERT INTO tenure_events (namespace, id, election, sequence, time, kind, node, term, data)
+            SELECT e.namespace, last - freed + ROW_NUMBER() OVER (ORDER BY e.election), e.election, e.events + 1,
+                   UTC_TIMESTAMP(6), IF(ending = 'closed', 'leader_resigned', 'leader_lost'), who, e.term, more
+            FROM tenure_elections e WHERE e.session = sess;
+        DELETE v FROM tenure_events v JOIN tenure_elections e
+            ON v.namespace = e.namespace AND v.election = e.election AND v.sequence <= e.events + 1 - kept
+            WHERE e.session = sess;
+        UPDATE tenure_elections SET session = NULL, events = events + 1 WHERE session = sess;
+    END IF;
+    DELETE FROM tenure_candidates WHERE session = sess;
+    CALL tenure_tell_of_node(ns, IF(ending = 'lapsed', 'node_expired', 'node_left'), who,
+        IF(ending = 'superseded', more, '{}'), kept);
+END
+//
+DROP PROCEDURE IF EXISTS tenure_lock_election
+//
+-- Locks the holder's session before the election, as everybody does.
+CREATE PROCEDURE tenure_lock_election(ns {text}, elec {text}, OUT holder {text}) MODIFIES SQL DATA
+BEGIN
+    DECLARE found INT;
+    DECLARE now_held {text};
+    REPEAT
+        SET holder = NULL, now_held = NULL;
+        SELECT e.session INTO holder FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec;
+        SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id = holder FOR UPDATE;
+        SELECT e.session INTO now_held FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    UNTIL now_held <=> holder END REPEAT;
+END

@@ -1,0 +1,451 @@
+-- The rules of the contract. Every verb is one call of one procedure: one statement, one round trip, one
+-- transaction, and one answer. Procedures, and no functions: those need rights that few have where a binary
+-- log is written. A procedure keeps the sql_mode under which it was made, and each begins its transaction with
+-- an isolation of its own, so whatever a server or a session was told, they do the same.
+--
+-- Locks are taken in one order: sessions (by id), then elections, then the history. Nothing is inferred from how
+-- many rows a statement has changed: that depends on the client (CLIENT_FOUND_ROWS). What decides is written
+-- by an UPDATE that names what it was decided on, and read back.
+
+-- `number + 0` in an answer: MariaDB takes a variable for a text there.
+
+DROP PROCEDURE IF EXISTS tenure_open
+//
+CREATE PROCEDURE tenure_open(ns {text}, kept BIGINT, sess {text}, seq BIGINT, ttl BIGINT, who {text},
+    host TEXT CHARACTER SET utf8mb4, addr TEXT CHARACTER SET utf8mb4, process BIGINT, tenure {text},
+    words TEXT CHARACTER SET utf8mb4, supersedes {text},
+    over_session {text}, over_sequence BIGINT) MODIFIES SQL DATA
+opening: BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE found INT;
+    DECLARE taken TINYINT DEFAULT 0;
+    DECLARE own_state, own_namespace, occupant {text};
+    DECLARE own_ttl, occupant_sequence, oldest BIGINT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, supersedes, over_session) FOR UPDATE;
+    SELECT s.state, s.namespace, s.ttl_ms INTO own_state, own_namespace, own_ttl FROM tenure_sessions s WHERE s.id = sess;
+    IF own_state IS NOT NULL THEN
+        IF own_state <> 'live' OR own_namespace <> ns THEN
+            ROLLBACK;
+            SELECT '{"lost": true}';
+            LEAVE opening;
+        END IF;
+        UPDATE tenure_sessions SET sequence = GREATEST(sequence, seq), renewed_at = UTC_TIMESTAMP(6)
+            WHERE id = sess AND state = 'live';
+        COMMIT;
+        SELECT JSON_OBJECT('store', store, 'ttl_ms', own_ttl + 0);
+        LEAVE opening;
+    END IF;
+    -- Looked for before anything is ended: an occupied node id changes nothing.
+    SELECT s.id, s.sequence INTO occupant, occupant_sequence FROM tenure_sessions s WHERE s.namespace = ns AND s.alive = who;
+    IF occupant IS NOT NULL AND NOT (occupant <=> supersedes) THEN
+        IF occupant <=> over_session AND occupant_sequence <=> over_sequence THEN
+            CALL tenure_end_session(occupant, 'lapsed', kept);
+        ELSE
+            SET taken = 1;
+        END IF;
+    END IF;
+    IF taken = 0 THEN
+        IF EXISTS (SELECT 1 FROM tenure_sessions s WHERE s.id = supersedes AND s.namespace = ns) THEN
+            CALL tenure_end_session(supersedes, 'superseded', kept);
+        END IF;
+        BEGIN
+            -- Somebody else was first, this very moment.
+            DECLARE CONTINUE HANDLER FOR 1062 SET taken = 1;
+            INSERT INTO tenure_sessions (id, namespace, node, hostname, address, pid, version, labels, state,
+                                         sequence, ttl_ms, opened_at, renewed_at)
+                VALUES (sess, ns, who, LEFT(host, 255), LEFT(addr, 1024), process, tenure, words, 'live',
+                        seq, ttl, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6));
+        END;
+        IF taken = 1 THEN
+            ROLLBACK;
+        END IF;
+    END IF;
+    IF taken = 1 THEN
+        SET occupant = NULL;
+        SELECT s.id INTO occupant FROM tenure_sessions s WHERE s.namespace = ns AND s.alive = who;
+        IF occupant IS NULL THEN
+            SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'the node id became free this moment';
+        END IF;
+        SELECT JSON_OBJECT('store', store, 'occupant', JSON_EXTRACT(p.pulse, '$')) FROM tenure_pulses p WHERE p.id = occupant;
+        COMMIT;
+        LEAVE opening;
+    END IF;
+    -- Drops the ended sessions of a node that is back, and the oldest of those that never came back.
+    DELETE FROM tenure_sessions WHERE namespace = ns AND node = who AND state <> 'live'
+        AND NOT EXISTS (SELECT 1 FROM tenure_elections e WHERE e.session = tenure_sessions.id);
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.namespace = ns AND s.state <> 'live';
+    IF found > 1000 THEN
+        DELETE FROM tenure_sessions WHERE namespace = ns AND state <> 'live'
+            AND NOT EXISTS (SELECT 1 FROM tenure_elections e WHERE e.session = tenure_sessions.id)
+            ORDER BY opened_at LIMIT 100;
+    END IF;
+    CALL tenure_tell_of_node(ns, 'node_joined', who,
+        JSON_OBJECT('hostname', host, 'address', addr, 'pid', process + 0, 'version', tenure), kept);
+    COMMIT;
+    SELECT JSON_OBJECT('store', store, 'ttl_ms', ttl + 0);
+    CALL tenure_ring(ns);
+END
+//
+DROP PROCEDURE IF EXISTS tenure_renew
+//
+-- One row, however much hangs from the session.
+CREATE PROCEDURE tenure_renew(ns {text}, sess {text}, seq BIGINT) MODIFIES SQL DATA
+BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE before_sequence, before_notices, before_grants BIGINT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT s.sequence, s.notices, s.grants INTO before_sequence, before_notices, before_grants FROM tenure_sessions s
+        WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
+    UPDATE tenure_sessions SET sequence = GREATEST(sequence, seq), renewed_at = UTC_TIMESTAMP(6)
+        WHERE id = sess AND namespace = ns AND state = 'live';
+    COMMIT;
+    SELECT IF(before_sequence IS NULL, '{"lost": true}', JSON_OBJECT('store', store,
+        'previous', before_sequence + 0, 'notices', before_notices + 0, 'grants', before_grants + 0));
+END
+//
+DROP PROCEDURE IF EXISTS tenure_close
+//
+CREATE PROCEDURE tenure_close(ns {text}, kept BIGINT, sess {text}) MODIFIES SQL DATA
+BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE found INT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
+    IF found = 1 THEN CALL tenure_end_session(sess, 'closed', kept); END IF;
+    COMMIT;
+    SELECT JSON_OBJECT('store', store);
+    IF found = 1 THEN CALL tenure_ring(ns); END IF;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_retire
+//
+-- A session that was silent for its whole life, whether or not anything hangs from it.
+CREATE PROCEDURE tenure_retire(ns {text}, kept BIGINT, over_session {text}, over_sequence BIGINT) MODIFIES SQL DATA
+BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE found INT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = over_session AND s.namespace = ns
+        AND s.sequence = over_sequence AND s.state = 'live' FOR UPDATE;
+    IF found = 1 THEN CALL tenure_end_session(over_session, 'lapsed', kept); END IF;
+    COMMIT;
+    SELECT JSON_OBJECT('store', store, 'done', found + 0);
+    IF found = 1 THEN CALL tenure_ring(ns); END IF;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_purge
+//
+-- Forgets nodes that are no more. The clock that says how old they are decides nothing else.
+CREATE PROCEDURE tenure_purge(ns {text}, older_ms BIGINT) MODIFIES SQL DATA
+BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE found, kept BIGINT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.namespace = ns AND s.state <> 'live' FOR UPDATE;
+    DELETE FROM tenure_sessions WHERE namespace = ns AND state <> 'live'
+        AND TIMESTAMPDIFF(MICROSECOND, renewed_at, UTC_TIMESTAMP(6)) DIV 1000 > older_ms
+        AND NOT EXISTS (SELECT 1 FROM tenure_elections e WHERE e.session = tenure_sessions.id);
+    SELECT COUNT(*) INTO kept FROM tenure_sessions s WHERE s.namespace = ns AND s.state <> 'live' FOR UPDATE;
+    COMMIT;
+    SELECT JSON_OBJECT('store', store, 'gone', found - kept);
+END
+//
+DROP PROCEDURE IF EXISTS tenure_claim
+//
+CREATE PROCEDURE tenure_claim(ns {text}, kept BIGINT, sess {text}, elec {text}, att BIGINT, prio INT,
+    outwaited BIGINT, over_session {text}, over_sequence BIGINT, disinherit BIGINT, tell_only TINYINT,
+    above BIGINT, since BIGINT) MODIFIES SQL DATA
+claiming: BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE found INT;
+    DECLARE me, holder, previous, kept_for {text};
+    DECLARE own_attempt, e_term, e_floor, e_ended, e_events, settled, granted BIGINT;
+    DECLARE e_stood, held, disinherited, courteous, outranked, refused, told TINYINT DEFAULT 0;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, over_session) FOR UPDATE;
+    SELECT s.node, s.attempt INTO me, own_attempt FROM tenure_sessions s
+        WHERE s.id = sess AND s.namespace = ns AND s.state = 'live';
+    IF me IS NULL THEN
+        ROLLBACK;
+        SELECT '{"lost": true}';
+        LEAVE claiming;
+    END IF;
+    SELECT COUNT(*) INTO found FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    IF found = 0 AND att >= own_attempt THEN
+        INSERT INTO tenure_elections (namespace, election, created_at) VALUES (ns, elec, UTC_TIMESTAMP(6))
+            ON DUPLICATE KEY UPDATE election = elec;
+    END IF;
+    SELECT e.ended, e.events, e.session INTO e_ended, settled, holder FROM tenure_elections e
+        WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    IF att < own_attempt OR e_ended > since THEN
+        ROLLBACK;
+        SELECT JSON_OBJECT('store', store, 'seen', JSON_EXTRACT(COALESCE(
+            (SELECT r.record FROM tenure_records r WHERE r.namespace = ns AND r.election = elec),
+            '{"term": 0, "ended": 0, "asked": 0}'), '$'));
+        LEAVE claiming;
+    END IF;
+
+    -- Only the holder of this very election: to retire anybody else is not this claim's business.
+    IF holder <=> over_session AND over_session <> sess AND EXISTS (SELECT 1 FROM tenure_sessions s
+        WHERE s.id = over_session AND s.sequence = over_sequence AND s.state = 'live')
+    THEN
+        CALL tenure_end_session(over_session, 'lapsed', kept);
+        SET told = 1;
+    END IF;
+    SELECT e.term, e.floor, e.events, e.stood, e.session, e.leader, e.heir
+        INTO e_term, e_floor, e_events, e_stood, holder, previous, kept_for
+        FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    -- Compared with what the candidate can have read, so before its own word raises the floor.
+    SET disinherited = disinherit <=> GREATEST(e_term, e_floor);
+    SET courteous = NOT (outwaited <=> GREATEST(e_term, e_floor));
+    SET e_floor = GREATEST(e_floor, above);
+    SET held = EXISTS (SELECT 1 FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live');
+
+    IF held AND holder = sess THEN
+        -- A resignation that was sent before this claim, but arrives after it, is void.
+        UPDATE tenure_elections SET attempt = GREATEST(attempt, att), floor = e_floor
+            WHERE namespace = ns AND election = elec AND session = sess AND (attempt < att OR floor < e_floor);
+        COMMIT;
+        SELECT JSON_OBJECT('store', store, 'granted', e_term + 0);
+        LEAVE claiming;
+    END IF;
+    IF NOT e_stood THEN
+        SET e_stood = 1, told = 1, e_events = e_events + 1;
+        CALL tenure_tell(ns, elec, e_events, 'election_started', me, GREATEST(e_term, e_floor), '{}');
+    END IF;
+    SET refused = held OR tell_only OR (NOT disinherited AND kept_for IS NOT NULL AND kept_for <> me);
+    IF NOT refused AND courteous THEN
+        SET outranked = EXISTS (SELECT 1 FROM tenure_standing c
+            WHERE c.namespace = ns AND c.election = elec AND c.node <> me AND c.priority > prio);
+        SET refused = outranked;
+    END IF;
+
+    IF refused THEN
+        UPDATE tenure_elections SET floor = e_floor, stood = e_stood, events = e_events
+            WHERE namespace = ns AND election = elec AND (floor < e_floor OR stood < e_stood OR events < e_events);
+        -- Whoever asks again writes nothing, and keeps its place.
+        IF NOT EXISTS (SELECT 1 FROM tenure_candidates c WHERE c.namespace = ns AND c.election = elec
+            AND c.session = sess AND c.priority = prio)
+        THEN
+            INSERT INTO tenure_candidates (namespace, election, session, priority, attempt, since)
+                VALUES (ns, elec, sess, prio, att, UTC_TIMESTAMP(6))
+                ON DUPLICATE KEY UPDATE priority = prio, attempt = GREATEST(attempt, att);
+        END IF;
+        IF e_events > settled THEN CALL tenure_trim_history(ns, elec, e_events, settled, kept); END IF;
+        COMMIT;
+        SELECT JSON_OBJECT('store', store, 'outranked', outranked + 0, 'seen', JSON_EXTRACT(r.record, '$'))
+            FROM tenure_records r WHERE r.namespace = ns AND r.election = elec;
+        IF told = 1 THEN CALL tenure_ring(ns); END IF;
+        LEAVE claiming;
+    END IF;
+
+    IF holder IS NOT NULL THEN
+        -- Its session was ended by hand, so nobody has told of its loss yet.
+        SET e_events = e_events + 1;
+        CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, '{"reason": "lapsed"}');
+    END IF;
+    SET granted = GREATEST(e_term, e_floor) + 1;
+    SET e_events = e_events + 1;
+    CALL tenure_tell(ns, elec, e_events, 'leader_elected', me, granted, '{}');
+    IF previous <> me THEN
+        SET e_events = e_events + 1;
+        CALL tenure_tell(ns, elec, e_events, 'leader_changed', me, granted,
+            JSON_OBJECT('previous', previous, 'new', me));
+    END IF;
+    -- What decides: the row as it was seen becomes ours under the next term, or nothing does.
+    UPDATE tenure_elections SET term = granted, floor = e_floor, session = sess, attempt = att, leader = me,
+        heir = NULL, stood = 1, events = e_events, acquired_at = UTC_TIMESTAMP(6)
+        WHERE namespace = ns AND election = elec AND term = e_term AND session <=> holder;
+    SELECT COUNT(*) INTO found FROM tenure_elections e
+        WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = granted AND e.attempt = att FOR UPDATE;
+    IF found <> 1 THEN
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'the lease has changed meanwhile';
+    END IF;
+    UPDATE tenure_sessions SET grants = grants + 1 WHERE id = sess;
+    DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec AND session = sess;
+    CALL tenure_trim_history(ns, elec, e_events, settled, kept);
+    COMMIT;
+    SELECT JSON_OBJECT('store', store, 'granted', granted + 0);
+    CALL tenure_ring(ns);
+END
+//
+DROP PROCEDURE IF EXISTS tenure_resign
+//
+-- Under a session that is over there is nothing left to give up, so that is no error.
+CREATE PROCEDURE tenure_resign(ns {text}, kept BIGINT, sess {text}, elec {text}, att BIGINT, only_term BIGINT,
+    successor {text}) MODIFIES SQL DATA
+resigning: BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE me, holder, kept_for {text};
+    DECLARE e_term, e_attempt, e_events, e_asked, settled BIGINT;
+    DECLARE asked TINYINT DEFAULT 0;
+    DECLARE more JSON DEFAULT '{}';
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
+    IF me IS NULL THEN
+        ROLLBACK;
+        SELECT JSON_OBJECT('store', store);
+        LEAVE resigning;
+    END IF;
+    UPDATE tenure_sessions SET attempt = att WHERE id = sess AND attempt < att;
+    -- First the election, then its candidates: as a claim does.
+    SELECT e.session, e.term, e.attempt, e.events, e.heir, e.asked INTO holder, e_term, e_attempt, e_events, kept_for, e_asked
+        FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec AND session = sess AND attempt <= att;
+    IF kept_for = me THEN
+        SET kept_for = NULL;
+        UPDATE tenure_elections SET heir = NULL WHERE namespace = ns AND election = elec;
+    END IF;
+    -- A resignation that arrives late must not undo a claim that was sent after it: its node may have been
+    -- told since that it leads.
+    IF NOT (holder <=> sess) OR e_attempt > att OR only_term <> e_term THEN
+        COMMIT;
+        SELECT JSON_OBJECT('store', store);
+        LEAVE resigning;
+    END IF;
+    SET settled = e_events, asked = e_asked = e_term, kept_for = NULL;
+    IF successor IS NOT NULL THEN
+        -- A lease kept for somebody who does not stand would wait for nobody.
+        SELECT c.node INTO kept_for FROM tenure_standing c
+            WHERE c.namespace = ns AND c.election = elec AND c.node = successor LIMIT 1;
+    ELSEIF asked THEN
+        -- Whoever was asked to make way may stand again at once, but not win before the first in line.
+        SELECT c.node INTO kept_for FROM tenure_standing c
+            WHERE c.namespace = ns AND c.election = elec ORDER BY c.priority DESC, c.arrival LIMIT 1;
+    END IF;
+    IF kept_for IS NOT NULL THEN
+        SET more = JSON_OBJECT('to', kept_for);
+        IF NOT asked THEN
+            SET e_events = e_events + 1;
+            CALL tenure_tell(ns, elec, e_events, 'transfer_requested', me, e_term, more);
+        END IF;
+    END IF;
+    SET e_events = e_events + 1;
+    CALL tenure_tell(ns, elec, e_events, 'leader_resigned', me, e_term, more);
+    UPDATE tenure_elections SET session = NULL, heir = kept_for, events = e_events
+        WHERE namespace = ns AND election = elec AND session = sess AND term = e_term;
+    CALL tenure_trim_history(ns, elec, e_events, settled, kept);
+    COMMIT;
+    SELECT JSON_OBJECT('store', store);
+    CALL tenure_ring(ns);
+END
+//
+DROP PROCEDURE IF EXISTS tenure_end_election
+//
+-- The end consumes a term number, so that whoever compares terms sees that it came after everything before.
+-- A holder keeps its lease: only itself or its silence can free it.
+CREATE PROCEDURE tenure_end_election(ns {text}, kept BIGINT, elec {text}, forced TINYINT) MODIFIES SQL DATA
+BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE holder {text};
+    DECLARE next_floor, settled BIGINT;
+    DECLARE e_stood, led TINYINT DEFAULT 0;
+    DECLARE deletion {text} DEFAULT 'ended';
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    CALL tenure_lock_election(ns, elec, holder);
+    SELECT e.stood, e.events INTO e_stood, settled FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    SET led = EXISTS (SELECT 1 FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live');
+    IF NOT e_stood THEN
+        SET deletion = 'absent';
+    ELSEIF led AND NOT forced THEN
+        SET deletion = 'led';
+    ELSE
+        SELECT GREATEST(e.term, e.floor) + 1 INTO next_floor FROM tenure_elections e
+            WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+        CALL tenure_tell(ns, elec, settled + 1, 'election_deleted', NULL, next_floor, '{}');
+        UPDATE tenure_elections SET floor = next_floor, ended = next_floor, stood = 0, heir = NULL, events = settled + 1
+            WHERE namespace = ns AND election = elec;
+        UPDATE tenure_sessions SET notices = notices + 1 WHERE id = holder AND led;
+        DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec;
+        CALL tenure_trim_history(ns, elec, settled + 1, settled, kept);
+    END IF;
+    COMMIT;
+    SELECT JSON_OBJECT('store', store, 'deletion', deletion);
+    IF deletion = 'ended' THEN CALL tenure_ring(ns); END IF;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_petition
+//
+-- The leader is asked to give its term up. Only it can: it knows when its work has stopped.
+CREATE PROCEDURE tenure_petition(ns {text}, kept BIGINT, elec {text}, successor {text}) MODIFIES SQL DATA
+BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE holder, leader, e_asked_for {text};
+    DECLARE e_term, e_asked, settled BIGINT;
+    DECLARE told TINYINT DEFAULT 0;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    CALL tenure_lock_election(ns, elec, holder);
+    SELECT s.node INTO leader FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live';
+    IF leader IS NULL THEN
+        COMMIT;
+        SELECT JSON_OBJECT('store', store, 'petition', 'nobody_leads');
+    ELSEIF successor IS NOT NULL AND NOT EXISTS (SELECT 1 FROM tenure_standing c
+        WHERE c.namespace = ns AND c.election = elec AND c.node = successor)
+    THEN
+        COMMIT;
+        SELECT JSON_OBJECT('store', store, 'petition', 'not_standing');
+    ELSE
+        SELECT e.term, e.asked, e.asked_for, e.events INTO e_term, e_asked, e_asked_for, settled FROM tenure_elections e
+            WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+        IF e_asked <> e_term OR NOT (e_asked_for <=> successor) THEN
+            CALL tenure_tell(ns, elec, settled + 1, 'transfer_requested', leader, e_term,
+                IF(successor IS NULL, '{}', JSON_OBJECT('to', successor)));
+            UPDATE tenure_elections SET asked = e_term, asked_for = successor, events = settled + 1
+                WHERE namespace = ns AND election = elec;
+            UPDATE tenure_sessions SET notices = notices + 1 WHERE id = holder;
+            CALL tenure_trim_history(ns, elec, settled + 1, settled, kept);
+            SET told = 1;
+        END IF;
+        COMMIT;
+        SELECT JSON_OBJECT('store', store, 'petition', 'noted', 'leader', leader, 'term', e_term + 0);
+        IF told = 1 THEN CALL tenure_ring(ns); END IF;
+    END IF;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_declare_degraded
+//
+-- What a leader says of the whole cluster: told once.
+CREATE PROCEDURE tenure_declare_degraded(ns {text}, kept BIGINT, sess {text}, elec {text}, trm BIGINT, bad TINYINT,
+    living BIGINT, least_living BIGINT) MODIFIES SQL DATA
+BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE me {text};
+    DECLARE settled BIGINT;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
+    SELECT e.events INTO settled FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec
+        AND e.session = sess AND e.term = trm AND e.degraded <> bad AND me IS NOT NULL FOR UPDATE;
+    IF settled IS NOT NULL THEN
+        CALL tenure_tell(ns, elec, settled + 1, IF(bad, 'cluster_degraded', 'cluster_recovered'), me, trm,
+            JSON_OBJECT('live', living + 0, 'minimum', least_living + 0));
+        UPDATE tenure_elections SET degraded = bad, events = settled + 1
+            WHERE namespace = ns AND election = elec AND session = sess AND term = trm;
+        CALL tenure_trim_history(ns, elec, settled + 1, settled, kept);
+    END IF;
+    COMMIT;
+    SELECT JSON_OBJECT('store', store, 'done', settled IS NOT NULL);
+    IF settled IS NOT NULL THEN CALL tenure_ring(ns); END IF;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_hold
+//
+-- Inside of a transaction of the application: locks the lease for the rest of it, if it is held.
+CREATE PROCEDURE tenure_hold(ns {text}, elec {text}, sess {text}, trm BIGINT) READS SQL DATA
+BEGIN
+    DECLARE found, live INT;
+    SELECT COUNT(*) INTO found FROM tenure_elections e
+        WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = trm LOCK IN SHARE MODE;
+    SELECT COUNT(*) INTO live FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live';
+    SELECT found = 1 AND live = 1 AND NOT @@GLOBAL.read_only;
+END

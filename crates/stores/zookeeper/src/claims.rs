@@ -1,0 +1,243 @@
+//! Claims: a place in line, and the lease for whoever is first when it is free.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tenure_core::{Standing, Term};
+use tenure_store::{Claim, EventKind, StoreError};
+use zookeeper_client::{CreateMode, MultiWriteResult};
+
+use crate::documents::{self, CandidateDocument, HolderDocument};
+use crate::error::{Over, classify, foreign};
+use crate::history::Transition;
+use crate::inner::{Inner, Line, Tenant, settle};
+use crate::multi::{Multi, Stopped};
+use crate::news;
+use crate::paths::Place;
+use crate::view::{Pulses, View};
+
+pub(crate) async fn claim(inner: &Arc<Inner>, claim: &Claim) -> Result<Standing, StoreError> {
+    let tenant = inner.expect_tenant(claim.session).await?;
+    settle(|| attempt(inner, &tenant, claim)).await
+}
+
+async fn attempt(inner: &Arc<Inner>, tenant: &Arc<Tenant>, claim: &Claim) -> Result<Standing, Stopped> {
+    let (paths, line) = (inner.paths(), &tenant.line());
+    let mut view = View::read(line.client(), Over::Session, paths, &claim.election).await?;
+    let ended_since = claim.since.is_some_and(|since| Term::new(view.document.ended) > since);
+    if ended_since || is_overtaken(tenant, claim) {
+        return refused(inner, line, &view).await;
+    }
+    // Compared with what the candidate can have read, so before its own word raises the floor.
+    let disinherits = claim.disinherit == Some(view.document.term());
+    let told = claim.above > view.document.term();
+    view.document.floor = view.document.floor.max(claim.above.number());
+    if let Some(term) = view.held().filter(|_| view.holds(claim.session)) {
+        note(inner, tenant, line, &view, told).await?;
+        tenant.seat(&claim.election, |seat| seat.answered = seat.answered.max(claim.attempt));
+        return Ok(Standing::Leading { term });
+    }
+    if claim.tell_only {
+        note(inner, tenant, line, &view, told).await?;
+        return refused(inner, line, &view).await;
+    }
+    let place = view.place(claim.session).cloned();
+    let stands = place.as_ref().filter(|place| place.priority == claim.priority);
+    let waiting = view.waiting(disinherits);
+    let before = match stands {
+        Some(place) => waiting.iter().position(|other| other.session == place.session).unwrap_or(0),
+        // At the end of those of our priority.
+        None => waiting.iter().filter(|other| outranks(&view, other, claim, disinherits)).count(),
+    };
+    if view.holder().is_none() && before == 0 {
+        return grant(inner, tenant, line, claim, &view, place.as_ref()).await;
+    }
+    if stands.is_none() {
+        stand(inner, tenant, line, claim, &view, place.as_ref(), told).await?;
+        return Err(Stopped::Stale); // only now we know behind whom
+    }
+    let ahead = before.checked_sub(1).map(|index| waiting[index].clone()).or_else(|| view.holder().cloned());
+    note(inner, tenant, line, &view, told).await?;
+    queue(inner, tenant, line, claim, &view, before, ahead).await
+}
+
+fn outranks(view: &View, other: &Place, claim: &Claim, disinherits: bool) -> bool {
+    let inherits = !disinherits && view.heir().is_some_and(|heir| heir.session == other.session);
+    other.session != claim.session && (inherits || other.priority >= claim.priority)
+}
+
+fn is_overtaken(tenant: &Tenant, claim: &Claim) -> bool {
+    tenant.seat(&claim.election, |seat| claim.attempt < seat.barrier)
+}
+
+async fn refused(inner: &Inner, line: &Line, view: &View) -> Result<Standing, Stopped> {
+    let holder = view.holder().map(|place| place.session);
+    let pulses = Pulses::read(line.client(), Over::Session, inner.paths(), holder).await?;
+    Ok(Standing::Refused { seen: view.record(inner.paths(), &pulses)?, outranked: false })
+}
+
+/// Writes down the highest term that the candidate has seen, if the store has not.
+async fn note(inner: &Inner, tenant: &Tenant, line: &Line, view: &View, told: bool) -> Result<(), Stopped> {
+    if !told {
+        return Ok(());
+    }
+    let mut multi = Multi::new(line.client(), Over::Session);
+    multi.under(&inner.paths().session(tenant.session), line.number);
+    Transition::of(view).add_to(&mut multi, inner);
+    multi.commit().await.map(|_| ())
+}
+
+/// Enters the line. The record must not have changed: an end in between would not see us.
+async fn stand(
+    inner: &Inner,
+    tenant: &Tenant,
+    line: &Line,
+    claim: &Claim,
+    view: &View,
+    place: Option<&Place>,
+    told: bool,
+) -> Result<(), Stopped> {
+    let mut multi = Multi::new(line.client(), Over::Session);
+    multi.under(&inner.paths().session(tenant.session), line.number);
+    let mut transition = Transition::of(view);
+    transition.start(tenant.node.as_str());
+    match view.version {
+        Some(version) if view.document.stood && !told => {
+            multi.unchanged(&inner.paths().election(&claim.election), version);
+        }
+        _ => drop(transition.add_to(&mut multi, inner)),
+    }
+    enter(inner, tenant, claim, &mut multi, place);
+    if is_overtaken(tenant, claim) {
+        return Err(Stopped::Stale);
+    }
+    let done = multi.commit().await?;
+    remember(tenant, claim, &done);
+    Ok(())
+}
+
+/// Makes our znode in line part of a transaction; one of another priority makes way for it.
+fn enter(inner: &Inner, tenant: &Tenant, claim: &Claim, multi: &mut Multi<'_>, place: Option<&Place>) {
+    let line = inner.paths().line(&claim.election);
+    if let Some(place) = place {
+        multi.delete(&format!("{line}/{}", place.name));
+    }
+    let data = documents::write(&CandidateDocument { node: tenant.node.to_string() });
+    let path = format!("{line}/{}", Place::prefix(claim.session, claim.priority));
+    multi.create(&path, &data, &inner.link.options(CreateMode::EphemeralSequential));
+}
+
+/// Notes the name that the servers gave to our znode: it is ours, since we made it.
+fn remember(tenant: &Tenant, claim: &Claim, done: &[MultiWriteResult]) {
+    let mut made = done.iter().filter_map(|result| match result {
+        MultiWriteResult::Create { path, .. } => path.rsplit('/').next(),
+        _ => None,
+    });
+    if let Some(name) = made.rfind(|name| Place::parse(name).is_some()) {
+        tenant.seat(&claim.election, |seat| seat.place = Some(name.to_owned()));
+    }
+}
+
+/// A znode in line that bears our name must be of our session of ZooKeeper, or it does not vanish with it.
+async fn own(inner: &Inner, tenant: &Tenant, claim: &Claim, place: &Place) -> Result<(), Stopped> {
+    if tenant.seat(&claim.election, |seat| seat.place.as_ref() == Some(&place.name)) {
+        return Ok(());
+    }
+    let path = format!("{}/{}", inner.paths().line(&claim.election), place.name);
+    let stat = tenant.client().check_stat(&path).await.map_err(|error| classify(&error, Over::Session))?;
+    let Some(stat) = stat else { return Err(Stopped::Stale) };
+    if stat.ephemeral_owner != tenant.client().session_id().0 {
+        return Err(foreign(&path, "it bears the name of a session that does not own it").into());
+    }
+    tenant.seat(&claim.election, |seat| seat.place = Some(place.name.clone()));
+    Ok(())
+}
+
+async fn grant(
+    inner: &Arc<Inner>,
+    tenant: &Tenant,
+    line: &Line,
+    claim: &Claim,
+    view: &View,
+    place: Option<&Place>,
+) -> Result<Standing, Stopped> {
+    let paths = inner.paths();
+    let node = tenant.node.as_str();
+    let mut multi = Multi::new(line.client(), Over::Session);
+    multi.under(&paths.session(tenant.session), line.number);
+    let mut transition = Transition::of(view);
+    transition.start(node);
+    if let Some(lost) = transition.document.holder.take() {
+        let data = json!({"reason": "lapsed"});
+        transition.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, data);
+    }
+    let term = transition.document.term().next();
+    let document = &mut transition.document;
+    document.granted = term.number();
+    document.heir = None;
+    let (session, node_name) = (tenant.session.to_string(), node.to_owned());
+    document.holder = Some(HolderDocument { session, node: node_name.clone(), term: term.number() });
+    let previous = document.last_leader.replace(node_name).filter(|previous| previous != node);
+    transition.tell(EventKind::LeaderElected, Some(node), term.number(), json!({}));
+    if let Some(previous) = previous {
+        let data = json!({"previous": previous, "new": node});
+        transition.tell(EventKind::LeaderChanged, Some(node), term.number(), data);
+    }
+    let forgotten = transition.add_to(&mut multi, inner);
+    match place {
+        Some(place) => {
+            own(inner, tenant, claim, place).await?;
+            multi.exists(&format!("{}/{}", paths.line(&claim.election), place.name));
+        }
+        None => enter(inner, tenant, claim, &mut multi, None),
+    }
+    multi.count(&paths.grants(tenant.session));
+    // Nothing is awaited between here and the request: a resignation that comes now finds the grant.
+    if is_overtaken(tenant, claim) {
+        return Err(Stopped::Stale);
+    }
+    let done = multi.commit().await?;
+    remember(tenant, claim, &done);
+    forgotten.remove(line.client());
+    tenant.seat(&claim.election, |seat| {
+        seat.answered = seat.answered.max(claim.attempt);
+        seat.queued = false;
+    });
+    if let Some(lost) = &view.document.holder {
+        news::expired(inner, &lost.node, &lost.session);
+    }
+    Ok(Standing::Leading { term })
+}
+
+/// Waits for whoever stands directly before us, and for nobody else.
+async fn queue(
+    inner: &Arc<Inner>,
+    tenant: &Arc<Tenant>,
+    line: &Line,
+    claim: &Claim,
+    view: &View,
+    before: usize,
+    ahead: Option<Place>,
+) -> Result<Standing, Stopped> {
+    let Some(ahead) = ahead else { return Err(Stopped::Stale) };
+    let place = tenant.seat(&claim.election, |seat| seat.place.clone());
+    let folder = inner.paths().line(&claim.election);
+    let own = place.map(|name| format!("{folder}/{name}"));
+    let watched = std::iter::once(format!("{folder}/{}", ahead.name)).chain(own);
+    if !news::watch(inner, tenant, &claim.election, watched).await? {
+        return Err(Stopped::Stale);
+    }
+    let holder = view.holder().map(|place| place.session);
+    let sessions = holder.into_iter().chain([ahead.session]);
+    let pulses = Pulses::read(line.client(), Over::Session, inner.paths(), sessions).await?;
+    tenant.seat(&claim.election, |seat| {
+        seat.answered = seat.answered.max(claim.attempt);
+        seat.queued = true;
+    });
+    let before = u32::try_from(before).unwrap_or(u32::MAX);
+    Ok(Standing::Queued {
+        ahead: before.saturating_add(u32::from(holder.is_some())),
+        behind: pulses.of(ahead.session),
+        seen: view.record(inner.paths(), &pulses)?,
+    })
+}

@@ -1,0 +1,227 @@
+//! What all verbs share: the way to the ensemble, the sessions that this store keeps, and whom to tell.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tenure_core::{ElectionName, Instant, NodeId, SessionId, StoreIdentity, Term};
+use tenure_store::{Hint, Listeners, Open, Options, StoreError};
+use zookeeper_client::{Client, Error};
+
+use crate::error::{Over, classify};
+use crate::foreign::Foreign;
+use crate::link::{Connected, Link};
+use crate::multi::Stopped;
+use crate::paths::Paths;
+
+/// How often a verb reads again because the world has changed under it.
+const TRIES: usize = 200;
+
+pub(crate) struct Inner {
+    pub link: Link,
+    pub options: Options,
+    /// Elections are those of another library.
+    pub foreign: Option<Foreign>,
+    /// The highest terms seen in such elections.
+    pub highest: Mutex<HashMap<ElectionName, Term>>,
+    pub listeners: Listeners,
+    /// Held while a session is opened.
+    pub opening: tokio::sync::Mutex<()>,
+    /// The sessions that live on connections of this store.
+    pub tenants: Mutex<HashMap<SessionId, Arc<Tenant>>>,
+    /// Those that did, with what they stood for. They are not opened again.
+    pub former: Mutex<HashMap<SessionId, Vec<ElectionName>>>,
+    /// The holders whose departure an observer is told of.
+    pub observed: Mutex<HashSet<String>>,
+}
+
+/// A poisoned lock is taken all the same: nothing here panics half-way through a change.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Inner {
+    pub(crate) fn paths(&self) -> &Paths {
+        &self.link.paths
+    }
+
+    /// The session, if it lives on a connection of this store.
+    pub(crate) fn tenant(&self, session: SessionId) -> Option<Arc<Tenant>> {
+        lock(&self.tenants).get(&session).cloned()
+    }
+
+    /// The same for a verb that cannot do without.
+    pub(crate) async fn expect_tenant(&self, session: SessionId) -> Result<Arc<Tenant>, StoreError> {
+        if let Some(tenant) = self.tenant(session) {
+            return Ok(tenant);
+        }
+        let client = self.link.get().await?.client;
+        let path = self.paths().session(session);
+        let (synced, there) = (client.sync(&path), client.check_stat(&path));
+        let (_, there) = futures_util::future::join(synced, there).await;
+        match there.map_err(|error| classify(&error, Over::Store))? {
+            Some(_) => Err(StoreError::unavailable(
+                "this session lives on another connection to ZooKeeper, which alone can keep it",
+            )),
+            None => Err(StoreError::SessionLost),
+        }
+    }
+
+    /// Where the candidates of an election are.
+    pub(crate) fn line_of(&self, election: &ElectionName) -> String {
+        self.foreign.as_ref().map_or_else(|| self.paths().line(election), |foreign| foreign.folder(election))
+    }
+
+    /// Keeps a session no longer: its connection ends, and nothing but time or [`end`](crate::sessions::end)
+    /// does away with the rest.
+    pub(crate) fn let_go(&self, session: SessionId) {
+        if let Some(tenant) = lock(&self.tenants).remove(&session) {
+            let elections = lock(&tenant.seats).keys().cloned().collect();
+            lock(&self.former).insert(session, elections);
+        }
+    }
+
+    pub(crate) fn tell(&self, election: &ElectionName) {
+        self.listeners.post(&Hint::Election(election.clone()));
+    }
+
+    /// Whether a session of this store waits in this line: then it is told by whoever stands before it.
+    pub(crate) fn is_queued(&self, election: &ElectionName) -> bool {
+        lock(&self.tenants)
+            .values()
+            .any(|tenant| lock(&tenant.seats).get(election).is_some_and(|seat| seat.queued))
+    }
+}
+
+/// Repeats an attempt for as long as the world changes under it.
+pub(crate) async fn settle<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, Stopped>>,
+{
+    for _ in 0..TRIES {
+        match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(Stopped::Stale) => {}
+            Err(Stopped::Failed(error)) => return Err(error),
+        }
+    }
+    Err(StoreError::unavailable("what is on ZooKeeper changes faster than it can be read; try again"))
+}
+
+/// A session of Tenure, which is one session of ZooKeeper.
+pub(crate) struct Tenant {
+    pub session: SessionId,
+    pub node: NodeId,
+    line: Mutex<Line>,
+    /// Held while a fresh connection is looked for.
+    attaching: tokio::sync::Mutex<()>,
+    /// The life that was asked for.
+    asked: Duration,
+    /// The life that the servers granted.
+    pub granted: Duration,
+    /// What a node may count on of it.
+    pub lease: Duration,
+    /// The highest that was sent. Requests arrive in the order in which they are sent, so it never falls.
+    sequence: Mutex<u64>,
+    pub seats: Mutex<HashMap<ElectionName, Seat>>,
+    /// The znodes that wake us when they go.
+    pub watched: Mutex<HashSet<String>>,
+    /// When the last renewal was asked for that was answered.
+    pub renewed: Mutex<Instant>,
+}
+
+/// A connection of a session.
+#[derive(Clone)]
+pub(crate) struct Line {
+    pub connected: Connected,
+    /// Counts the connections that the session has had.
+    pub number: i32,
+}
+
+impl Line {
+    pub(crate) fn client(&self) -> &Client {
+        &self.connected.client
+    }
+}
+
+/// What a session knows of its own requests for one election. All of them pass through here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seat {
+    /// The highest attempt of a resignation: claims with a lower one were overtaken.
+    pub barrier: u64,
+    /// The highest attempt of a claim that was answered with a place or a lease. A resignation with a lower
+    /// one was sent before that answer, so it is void.
+    pub answered: u64,
+    /// The name of our znode in line, once its owner was seen to be this session.
+    pub place: Option<String>,
+    /// Waits behind somebody.
+    pub queued: bool,
+    /// In the layout of another library: the place whose lease was counted.
+    pub counted: Option<String>,
+}
+
+impl Tenant {
+    /// A session that was opened like this, at that instant, and may count on so much.
+    pub(crate) fn new(open: &Open, at: Instant, connected: Connected, lease: Duration) -> Self {
+        Self {
+            session: open.session,
+            node: open.node.id.clone(),
+            granted: connected.client.session_timeout(),
+            line: Mutex::new(Line { connected, number: 0 }),
+            attaching: tokio::sync::Mutex::default(),
+            asked: open.ttl,
+            lease,
+            sequence: Mutex::new(open.sequence),
+            seats: Mutex::default(),
+            watched: Mutex::default(),
+            renewed: Mutex::new(at),
+        }
+    }
+
+    /// The newest connection. A verb takes it once per attempt.
+    pub(crate) fn line(&self) -> Line {
+        lock(&self.line).clone()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.line().connected.client
+    }
+
+    pub(crate) fn identity(&self) -> StoreIdentity {
+        self.line().connected.identity
+    }
+
+    /// Has the session served over a fresh connection. It is looked for to the end, also when nobody waits
+    /// for it any more: the next attempt finds it.
+    pub(crate) async fn refresh(self: &Arc<Self>, inner: &Arc<Inner>) -> Result<(), StoreError> {
+        let (tenant, inner) = (Arc::clone(self), Arc::clone(inner));
+        let refreshed = tokio::spawn(async move {
+            let Ok(_turn) = tenant.attaching.try_lock() else {
+                let _others = tenant.attaching.lock().await;
+                return Ok(());
+            };
+            let connected = inner.link.reopen(&tenant.line().connected, tenant.asked).await?;
+            let (path, data) = (inner.paths().session(tenant.session), tenant.node.as_str());
+            let counted = connected.client.set_data(&path, data.as_bytes(), None).await;
+            let number = match counted {
+                Ok(stat) => stat.version,
+                Err(Error::NoNode) => return Err(StoreError::SessionLost),
+                Err(error) => return Err(classify(&error, Over::Session)),
+            };
+            *lock(&tenant.line) = Line { connected, number };
+            Ok(())
+        });
+        refreshed.await.unwrap_or_else(|_| Err(StoreError::indeterminate("the store's thread ended")))
+    }
+
+    pub(crate) fn seat<T>(&self, election: &ElectionName, change: impl FnOnce(&mut Seat) -> T) -> T {
+        change(lock(&self.seats).entry(election.clone()).or_default())
+    }
+
+    /// The highest sequence of all that were asked for so far.
+    pub(crate) fn advance(&self, sequence: u64) -> u64 {
+        let mut highest = lock(&self.sequence);
+        *highest = sequence.max(*highest);
+        *highest
+    }
+}

@@ -1,0 +1,209 @@
+//! Connections to the ensemble: every one is opened here, and in the same way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tenure_core::StoreIdentity;
+use tenure_store::StoreError;
+use tokio::sync::Mutex;
+use zookeeper_client::{Client, Connector, CreateMode, CreateOptions, Error, SessionState};
+
+use crate::address::Address;
+use crate::engine::Engine;
+use crate::error::{Over, classify, no_connection};
+use crate::paths::Paths;
+
+/// The store's own connection carries no lease: how long it may be silent is only a matter of traffic.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Short enough that every server with a longer tick tells it, long enough to connect in.
+const PROBE: Duration = Duration::from_secs(1);
+
+/// A connection, and which ensemble it leads to.
+#[derive(Clone)]
+pub(crate) struct Connected {
+    pub client: Client,
+    /// A session cannot move to another ensemble, nor to this one put back to an earlier state (its
+    /// servers refuse a client that has seen more than they have). So it is enough to ask once.
+    pub identity: StoreIdentity,
+    /// Where it is driven. It ends with the last who holds this.
+    pub wire: Arc<Engine>,
+}
+
+impl Connected {
+    /// Whether there is a server at its other end, as far as anybody knows.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.wire.runs() && self.client.state() == SessionState::SyncConnected
+    }
+}
+
+/// Everything that a verb needs to know of the place.
+pub(crate) struct Link {
+    pub address: Address,
+    pub paths: Paths,
+    /// The application's own, which then is the only connection: for what is read, and for every session.
+    given: Option<Client>,
+    connected: Mutex<Option<Connected>>,
+    tick: Mutex<Option<Duration>>,
+}
+
+impl Link {
+    pub(crate) fn new(address: Address, paths: Paths, given: Option<Client>) -> Self {
+        let tick = Mutex::new(address.tick);
+        Self { address, paths, given, connected: Mutex::new(None), tick }
+    }
+
+    pub(crate) fn options(&self, mode: CreateMode) -> CreateOptions<'static> {
+        mode.with_acls(self.address.access.acls())
+    }
+
+    /// The store's own connection, opened again if it was given up.
+    pub(crate) async fn get(&self) -> Result<Connected, StoreError> {
+        let mut slot = self.connected.lock().await;
+        if let Some(client) = &self.given {
+            return self.get_given(client, &mut slot).await;
+        }
+        // One that looks for a server looks ever more seldom: a fresh one looks now, and says so if there is none.
+        if let Some(connected) = slot.as_ref().filter(|one| one.is_usable()) {
+            return Ok(connected.clone());
+        }
+        let (client, wire) = self.connect(Self::connector(PATIENCE)).await?;
+        let identity = self.prepare(&client).await?;
+        Ok(slot.insert(Connected { client, identity, wire }).clone())
+    }
+
+    /// The application's, for as long as it lasts. It looks for servers by itself.
+    async fn get_given(
+        &self,
+        client: &Client,
+        slot: &mut Option<Connected>,
+    ) -> Result<Connected, StoreError> {
+        if client.state().is_terminated() {
+            return Err(StoreError::unavailable(
+                "the ZooKeeper client that the application has given is over (its session has expired, or it was \
+                 refused); start a node with a new one",
+            ));
+        }
+        if let Some(connected) = slot {
+            return Ok(connected.clone());
+        }
+        let identity = self.prepare(client).await?;
+        // Nothing runs there: it only tells that this connection is not over.
+        let wire = Arc::new(Engine::start("tenure-zk-wire")?);
+        Ok(slot.insert(Connected { client: client.clone(), identity, wire }).clone())
+    }
+
+    /// A session of its own, which outlives the connection: only time or its own word ends it.
+    pub(crate) async fn open(&self, ttl: Duration) -> Result<Connected, StoreError> {
+        if self.given.is_some() {
+            return self.get().await;
+        }
+        self.attach(Self::connector(ttl), ttl).await
+    }
+
+    /// The same session over a fresh connection. The old one ends first, or both would take it from each
+    /// other.
+    pub(crate) async fn reopen(&self, old: &Connected, ttl: Duration) -> Result<Connected, StoreError> {
+        if self.given.is_some() {
+            return if old.client.state().is_terminated() {
+                Err(StoreError::SessionLost)
+            } else {
+                Ok(old.clone())
+            };
+        }
+        old.wire.stop();
+        self.attach(Self::connector(ttl).with_session(old.client.session().clone()), ttl).await
+    }
+
+    async fn attach(&self, connector: Connector, ttl: Duration) -> Result<Connected, StoreError> {
+        let connector = connector.with_detached().with_connection_timeout(silence(ttl));
+        let (client, wire) = self.connect(connector).await?;
+        let identity = self.identity(&client).await?;
+        Ok(Connected { client, identity, wire })
+    }
+
+    fn connector(timeout: Duration) -> Connector {
+        Client::connector().with_fail_eagerly().with_session_timeout(timeout)
+    }
+
+    async fn connect(&self, connector: Connector) -> Result<(Client, Arc<Engine>), StoreError> {
+        let connector = self.address.access.apply(connector)?;
+        let wire = Engine::start("tenure-zk-wire")?;
+        let (hosts, encrypted) = (self.address.hosts.clone(), self.address.access.is_encrypted());
+        let connecting = async move {
+            let connected = match encrypted {
+                true => connector.secure_connect(&hosts).await,
+                false => connector.connect(&hosts).await,
+            };
+            connected.map_err(|error| no_connection(&error, &hosts, encrypted))
+        };
+        let client = wire.run(connecting).await?;
+        Ok((client, Arc::new(wire)))
+    }
+
+    /// Makes what must be there, also when three nodes start at once.
+    async fn prepare(&self, client: &Client) -> Result<StoreIdentity, StoreError> {
+        let persistent = self.options(CreateMode::Persistent);
+        let failed = |error: &Error| classify(error, Over::Store);
+        client.mkdir(&self.paths.base, &persistent).await.map_err(|error| failed(&error))?;
+        let random = crate::random::hexadecimal();
+        let identity = self.paths.identity();
+        let folders = self.paths.folders();
+        let mut made = vec![client.create(&identity, random.as_bytes(), &persistent)];
+        made.extend(folders.iter().map(|folder| client.create(folder, b"", &persistent)));
+        for outcome in futures_util::future::join_all(made).await {
+            match outcome {
+                Ok(_) | Err(Error::NodeExists) => {}
+                Err(error) => return Err(failed(&error)),
+            }
+        }
+        self.identity(client).await
+    }
+
+    async fn identity(&self, client: &Client) -> Result<StoreIdentity, StoreError> {
+        let path = self.paths.identity();
+        let synced = client.sync(&path);
+        let read = client.get_data(&path);
+        let (_, read) = futures_util::future::join(synced, read).await;
+        let (data, stat) = read.map_err(|error| classify(&error, Over::Store))?;
+        Ok(StoreIdentity::of(&[&data, &stat.czxid.to_be_bytes()]))
+    }
+
+    /// How much shorter than the session a lease must be, so that nobody is granted it before the holder's
+    /// deadline.
+    ///
+    /// A server that follows tells the one that leads (which alone expires sessions) of its clients' signs
+    /// of life twice per tick. So what we said last may be unknown there for half a tick, and what we said
+    /// before that is older by the time between two signs of life.
+    pub(crate) async fn allowance(&self, asked: Duration, granted: Duration) -> Result<Duration, StoreError> {
+        let silence = silence(asked);
+        let pings = match self.given {
+            // How long it may be silent is not told: at most three fifths of its session.
+            Some(_) => granted * 9 / 40,
+            None if silence > granted * 3 / 5 => granted * 3 / 20,
+            None => silence * 3 / 8,
+        };
+        Ok(pings.min(Duration::from_secs(10)) + self.tick().await? / 2)
+    }
+
+    /// The servers' tick, or a bound of it: they grant no session shorter than two of them.
+    pub(crate) async fn tick(&self) -> Result<Duration, StoreError> {
+        let mut tick = self.tick.lock().await;
+        if let Some(tick) = *tick {
+            return Ok(tick);
+        }
+        if let Some(client) = &self.given {
+            return Ok(*tick.insert(client.session_timeout() / 2));
+        }
+        // A busy server may need longer to answer; the bound is looser then.
+        let (probe, _wire) = match self.connect(Self::connector(PROBE)).await {
+            Err(StoreError::Unavailable(_)) => self.connect(Self::connector(PROBE * 4)).await?,
+            other => other?,
+        };
+        Ok(*tick.insert(probe.session_timeout() / 2))
+    }
+}
+
+/// How long a connection of a session with this life may be silent before another one is tried.
+fn silence(ttl: Duration) -> Duration {
+    ttl / 4
+}

@@ -1,0 +1,187 @@
+//! News: watches. Hints, and never truth: when one is lost, waits are longer, and nothing else changes.
+//!
+//! Records are watched by everybody who listens, so that all hear who leads. Places in line are not: whoever
+//! waits watches the one place before its own, so a departure wakes one candidate, however many wait.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tenure_core::ElectionName;
+use tenure_store::{EventKind, Hint, StoreError};
+use zookeeper_client::{AddWatchMode, EventType, SessionState};
+
+use crate::documents::{self, NodeDocument, State};
+use crate::error::{Over, classify};
+use crate::inner::{Inner, Tenant, lock};
+use crate::link::Connected;
+use crate::multi::Multi;
+use crate::paths::election_of;
+
+/// How soon a watch that was lost is set again.
+const RETRY: Duration = Duration::from_millis(500);
+/// How long after a change those who wait in line are told, who are woken by their predecessor if it
+/// concerns them: a hand-over is two changes, and the second is the one to know.
+const LEISURE: Duration = Duration::from_millis(100);
+
+/// Listens until nobody is left to tell.
+pub(crate) async fn listen(inner: Weak<Inner>) {
+    while let Some(strong) = inner.upgrade() {
+        if let Err(error) = hear(strong, &inner).await {
+            tracing::debug!(%error, "news from ZooKeeper is interrupted");
+        }
+        // Whatever happened since was not heard.
+        if let Some(inner) = inner.upgrade() {
+            inner.listeners.post(&Hint::All);
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+/// Listens on one connection until it is given up.
+async fn hear(strong: Arc<Inner>, inner: &Weak<Inner>) -> Result<(), StoreError> {
+    let connected = strong.link.get().await?;
+    let (client, wire) = (connected.client, Arc::downgrade(&connected.wire));
+    drop(connected.wire);
+    let folder = strong.paths().elections();
+    let watch = client.watch(&folder, AddWatchMode::PersistentRecursive).await;
+    let mut watch = watch.map_err(|error| classify(&error, Over::Store))?;
+    // Only who comes and goes: their renewals are nobody's news.
+    let nodes = client.watch(&strong.paths().sessions(), AddWatchMode::Persistent).await;
+    let mut nodes = nodes.map_err(|error| classify(&error, Over::Store))?;
+    // First listen, then look: in between, nothing can be missed.
+    strong.listeners.post(&Hint::All);
+    drop(strong);
+    loop {
+        let Some(driven) = wire.upgrade() else { return Ok(()) };
+        let event = driven.unless_over(async {
+            tokio::select! {
+                event = watch.changed() => event,
+                event = nodes.changed() => event,
+            }
+        });
+        drop(driven);
+        let Some(event) = event.await else { return Ok(()) };
+        let Some(inner) = inner.upgrade() else { return Ok(()) };
+        match (event.event_type, event.session_state) {
+            // Changes during the interruption are not told.
+            (EventType::Session, SessionState::SyncConnected) => inner.listeners.post(&Hint::All),
+            (EventType::Session, state) if state.is_terminated() => return Ok(()),
+            (EventType::Session, _) => {}
+            (EventType::NodeChildrenChanged, _) => inner.listeners.post(&Hint::Nodes),
+            _ => match election_of(&event.path) {
+                Some(election) if event.path.len() > folder.len() => tell(&inner, election),
+                _ => {}
+            },
+        }
+    }
+}
+
+fn tell(inner: &Arc<Inner>, election: ElectionName) {
+    if !inner.is_queued(&election) {
+        return inner.tell(&election);
+    }
+    let inner = Arc::downgrade(inner);
+    tokio::spawn(async move {
+        tokio::time::sleep(LEISURE).await;
+        if let Some(inner) = inner.upgrade() {
+            inner.tell(&election);
+        }
+    });
+}
+
+/// Has these znodes wake us when they go or change. False if one is not there.
+pub(crate) async fn watch(
+    inner: &Arc<Inner>,
+    tenant: &Arc<Tenant>,
+    election: &ElectionName,
+    paths: impl Iterator<Item = String>,
+) -> Result<bool, StoreError> {
+    let fresh: Vec<String> = paths.filter(|path| !lock(&tenant.watched).contains(path)).collect();
+    let connected = tenant.line().connected;
+    let client = &connected.client;
+    let asked = fresh.iter().map(|path| client.check_and_watch_stat(path));
+    let mut all_there = true;
+    for (path, answer) in fresh.iter().zip(join_all(asked.collect::<Vec<_>>()).await) {
+        let (stat, watcher) = answer.map_err(|error| classify(&error, Over::Session))?;
+        if stat.is_none() {
+            all_there = false;
+            continue;
+        }
+        if lock(&tenant.watched).insert(path.clone()) {
+            let (inner, tenant) = (Arc::downgrade(inner), Arc::downgrade(tenant));
+            let (election, path) = (election.clone(), path.clone());
+            let goes = connected.wire.unless_over(watcher.changed());
+            tokio::spawn(async move {
+                goes.await;
+                if let Some(tenant) = tenant.upgrade() {
+                    lock(&tenant.watched).remove(&path);
+                }
+                if let Some(inner) = inner.upgrade() {
+                    inner.tell(&election);
+                }
+            });
+        }
+    }
+    Ok(all_there)
+}
+
+/// Has an observer hear that the holder is gone: that changes no record.
+pub(crate) async fn observe(
+    inner: &Arc<Inner>,
+    connected: &Connected,
+    election: &ElectionName,
+    path: String,
+) -> Result<(), StoreError> {
+    if !lock(&inner.observed).insert(path.clone()) {
+        return Ok(());
+    }
+    let watched = connected.client.check_and_watch_stat(&path).await;
+    let (_, watcher) = watched.map_err(|error| {
+        lock(&inner.observed).remove(&path);
+        classify(&error, Over::Store)
+    })?;
+    let goes = connected.wire.unless_over(watcher.changed());
+    let (inner, election) = (Arc::downgrade(inner), election.clone());
+    tokio::spawn(async move {
+        goes.await;
+        if let Some(inner) = inner.upgrade() {
+            lock(&inner.observed).remove(&path);
+            inner.tell(&election);
+        }
+    });
+    Ok(())
+}
+
+/// Says of a node that it has expired, if nobody has. Servers that retire a session tell nobody, so whoever
+/// notices does: a successor, or whoever lists the nodes.
+pub(crate) fn expired(inner: &Arc<Inner>, node: &str, session: &str) {
+    let (inner, node, session) = (Arc::clone(inner), node.to_owned(), session.to_owned());
+    tokio::spawn(async move {
+        if let Err(error) = strike_off(&inner, &node, &session).await {
+            tracing::debug!(%error, node, "an expired node is not struck off yet");
+        }
+    });
+}
+
+async fn strike_off(inner: &Inner, node: &str, session: &str) -> Result<(), StoreError> {
+    let client = inner.link.get().await?.client;
+    let failed = |error| classify(&error, Over::Store);
+    let path = inner.paths().node(&documents::node("elections", node)?);
+    let pulse = inner.paths().session(documents::session(&path, session)?);
+    client.sync(&path).await.map_err(failed)?;
+    let (data, stat) = client.get_data(&path).await.map_err(failed)?;
+    let mut known: NodeDocument = documents::read(&path, &data)?;
+    let lives = client.check_stat(&pulse).await.map_err(failed)?.is_some();
+    if lives || known.session != session || known.state != State::Live {
+        return Ok(());
+    }
+    known.state = State::Expired;
+    let mut multi = Multi::new(&client, Over::Store);
+    multi.set(&path, &documents::write(&known), Some(stat.version));
+    inner.tell_of_node(&mut multi, EventKind::NodeExpired, node, json!({}));
+    // Whoever was quicker has said it.
+    let _ = multi.commit().await;
+    inner.trim_log(&client).await
+}

@@ -1,0 +1,162 @@
+//! Reads: what others see.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::try_join_all;
+use tenure_core::{ElectionName, Record};
+use tenure_store::{Candidate, NodeRecord, NodeState, StoreError};
+use zookeeper_client::{Client, Error, MultiReadResult, Stat};
+
+use crate::documents::{self, NodeDocument, PulseDocument, State};
+use crate::error::{Over, classify};
+use crate::inner::Inner;
+use crate::news;
+use crate::view::{MOST, Pulses, View};
+
+pub(crate) async fn read(
+    inner: &Inner,
+    client: &Client,
+    election: &ElectionName,
+) -> Result<(View, Record), StoreError> {
+    let view = View::read(client, Over::Store, inner.paths(), election).await?;
+    let holder = view.holder().map(|place| place.session);
+    let pulses = Pulses::read(client, Over::Store, inner.paths(), holder).await?;
+    let record = view.record(inner.paths(), &pulses)?;
+    Ok((view, record))
+}
+
+pub(crate) async fn candidates(
+    inner: &Inner,
+    client: &Client,
+    election: &ElectionName,
+) -> Result<Vec<Candidate>, StoreError> {
+    let view = View::read(client, Over::Store, inner.paths(), election).await?;
+    let nodes = view.nodes(client, Over::Store, inner.paths()).await?;
+    let line = inner.paths().line(election);
+    view.waiting(false)
+        .into_iter()
+        .filter_map(|place| Some((nodes.get(&place.session)?, place.priority)))
+        .map(|(node, priority)| Ok(Candidate { node: documents::node(&line, node)?, priority }))
+        .collect()
+}
+
+pub(crate) async fn elections(
+    inner: &Inner,
+    client: &Client,
+) -> Result<Vec<(ElectionName, Record)>, StoreError> {
+    let names = inner.elections(client).await?;
+    let mut records = Vec::with_capacity(names.len());
+    for names in names.chunks(MOST) {
+        let views = names.iter().map(|name| View::read(client, Over::Store, inner.paths(), name));
+        let views = try_join_all(views).await?;
+        let holders = views.iter().filter_map(|view| Some(view.holder()?.session));
+        let pulses = Pulses::read(client, Over::Store, inner.paths(), holders).await?;
+        for view in views {
+            let record = view.record(inner.paths(), &pulses)?;
+            records.push((view.election, record));
+        }
+    }
+    Ok(records)
+}
+
+pub(crate) async fn nodes(inner: &Arc<Inner>, client: &Client) -> Result<Vec<NodeRecord>, StoreError> {
+    let mut nodes: Vec<_> = all(inner, client).await?.into_iter().map(|found| found.record).collect();
+    nodes.sort_by(|one, other| one.info.id.cmp(&other.info.id));
+    Ok(nodes)
+}
+
+/// Forgets nodes that are no more. Nothing hangs from them.
+pub(crate) async fn purge(
+    inner: &Arc<Inner>,
+    client: &Client,
+    older_than: Duration,
+) -> Result<u64, StoreError> {
+    let mut purged = 0;
+    for found in all(inner, client).await? {
+        let age = SystemTime::now().duration_since(found.record.renewed_at).unwrap_or_default();
+        if found.record.state == NodeState::Live || age <= older_than {
+            continue;
+        }
+        match client.delete(&found.path, Some(found.version)).await {
+            Ok(()) => purged += 1,
+            Err(Error::NoNode | Error::BadVersion) => {} // it is back, or was forgotten by another
+            Err(error) => return Err(classify(&error, Over::Store)),
+        }
+    }
+    Ok(purged)
+}
+
+/// A node, and where that is written.
+struct Found {
+    record: NodeRecord,
+    path: String,
+    version: i32,
+}
+
+async fn all(inner: &Arc<Inner>, client: &Client) -> Result<Vec<Found>, StoreError> {
+    let failed = |error: Error| classify(&error, Over::Store);
+    let folder = inner.paths().nodes();
+    client.sync(&folder).await.map_err(failed)?;
+    let listed = client.list_children(&folder).await.map_err(failed)?;
+    let mut found = Vec::with_capacity(listed.len());
+    for names in listed.chunks(MOST) {
+        let paths: Vec<String> = names.iter().map(|name| format!("{folder}/{name}")).collect();
+        let mut known = Vec::new();
+        for (path, (data, stat)) in get(client, &paths).await? {
+            let document: NodeDocument = documents::read(&path, &data)?;
+            let session = documents::session(&path, &document.session)?;
+            known.push((document, session, path, stat));
+        }
+        let sessions: Vec<_> = known.iter().map(|(_, session, ..)| inner.paths().pulse(*session)).collect();
+        let live: HashMap<String, Content> = get(client, &sessions).await?.into_iter().collect();
+        for ((document, session, path, stat), pulse_path) in known.into_iter().zip(sessions) {
+            let renewed = live.get(&pulse_path);
+            if document.state == State::Live && renewed.is_none() {
+                news::expired(inner, &document.node, &document.session); // whoever sees it says so
+            }
+            let state = match document.state {
+                State::Live if renewed.is_none() => NodeState::Expired,
+                state => state.into(),
+            };
+            let pulse = match renewed {
+                Some((data, _)) => documents::read::<PulseDocument>(&pulse_path, data)?.pulse(session),
+                None => Pulses::default().of(session),
+            };
+            let record = NodeRecord {
+                info: document.info(&path)?,
+                state,
+                pulse,
+                opened_at: documents::time(document.opened_us),
+                renewed_at: changed_at(renewed.map_or(&stat, |(_, stat)| stat)),
+            };
+            found.push(Found { record, path, version: stat.version });
+        }
+    }
+    Ok(found)
+}
+
+/// By the clock of the server that led then: for people to read.
+fn changed_at(stat: &Stat) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(u64::try_from(stat.mtime).unwrap_or(0))
+}
+
+type Content = (Vec<u8>, Stat);
+
+/// Those of these znodes that are there.
+async fn get(client: &Client, paths: &[String]) -> Result<Vec<(String, Content)>, StoreError> {
+    let mut reader = client.new_multi_reader();
+    for path in paths {
+        reader.add_get_data(path).map_err(|error| classify(&error, Over::Store))?;
+    }
+    let read = reader.commit().await.map_err(|error| classify(&error, Over::Store))?;
+    Ok(paths
+        .iter()
+        .zip(read)
+        .filter_map(|(path, read)| match read {
+            MultiReadResult::Data { data, stat } => Some((path.clone(), (data, stat))),
+            _ => None,
+        })
+        .collect())
+}

@@ -1,0 +1,336 @@
+//! Sessions: opened, renewed, closed. One session of Tenure is one session of ZooKeeper.
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::{join4, try_join_all};
+use serde_json::json;
+use tenure_core::{ElectionName, Opening, Renewal, Sequence, SessionId};
+use tenure_store::{EventKind, Open, StoreError, clock};
+use zookeeper_client::{Client, CreateMode, Error};
+
+use crate::documents::{self, NodeDocument, PulseDocument, State};
+use crate::error::{Over, classify, foreign as not_ours};
+use crate::foreign::{self, Foreign};
+use crate::inner::{Inner, Tenant, lock, settle};
+use crate::link::Connected;
+use crate::multi::{Multi, Stopped};
+use crate::resignation::{Ending, leave};
+use crate::view::Pulses;
+
+pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, StoreError> {
+    // One at a time: a repeated request finds what became of the first.
+    let _turn = inner.opening.lock().await;
+    if let Some(tenant) = inner.tenant(request.session) {
+        renew(inner, request.session, request.sequence, 1).await?;
+        return Ok(Opening::Opened { ttl: tenant.lease });
+    }
+    if lock(&inner.former).contains_key(&request.session) {
+        return Err(StoreError::SessionLost);
+    }
+    // By its own process's word it is over: it must not be kept a moment longer.
+    if let Some(superseded) = request.supersedes {
+        inner.let_go(superseded);
+    }
+    let asked = clock::now();
+    // Looked for before anything is ended, or connected: an occupied node id changes nothing.
+    let store = inner.link.get().await?;
+    if let Found::Occupied(opening) = occupant(inner, &store.client, request).await? {
+        return Ok(opening);
+    }
+    let connected = inner.link.open(request.ttl).await?;
+    let granted = connected.client.session_timeout();
+    if granted < request.ttl {
+        return Err(StoreError::misconfigured(format!(
+            "a session of {:?} is asked for, and ZooKeeper grants no more than {granted:?} (20 ticks, or \
+             maxSessionTimeout): lower --ttl, or raise it on the servers",
+            request.ttl
+        )));
+    }
+    let allowance = inner.link.allowance(request.ttl, granted).await?;
+    if let Some(superseded) = request.supersedes {
+        end(inner, superseded, Ending::Superseded).await?;
+    }
+    let registered = settle(async || match occupant(inner, &connected.client, request).await? {
+        Found::Occupied(opening) => Ok(Some(opening)),
+        Found::Free(known) => match register(inner, &connected, request, known).await {
+            Err(Stopped::Failed(StoreError::Indeterminate(_))) => read_back(inner, &connected, request).await,
+            other => other,
+        }
+        .map(|()| None),
+    })
+    .await?;
+    if let Some(occupied) = registered {
+        return Ok(occupied);
+    }
+    let tenant = Tenant::new(request, asked, connected, granted.saturating_sub(allowance));
+    let lease = tenant.lease;
+    let _ = inner.trim_log(&tenant.client()).await; // there is always a next time
+    let tenant = Arc::new(tenant);
+    tokio::spawn(lapse(Arc::downgrade(inner), Arc::downgrade(&tenant)));
+    lock(&inner.tenants).insert(request.session, tenant);
+    Ok(Opening::Opened { ttl: lease })
+}
+
+/// Whether a node id is free, with what is known of the node: its document and that one's version.
+enum Found {
+    Free(Option<(NodeDocument, i32)>),
+    Occupied(Opening),
+}
+
+async fn occupant(inner: &Inner, client: &Client, request: &Open) -> Result<Found, StoreError> {
+    let path = inner.paths().node(&request.node.id);
+    let synced = client.sync(&path);
+    let read = client.get_data(&path);
+    let (_, read) = futures_util::future::join(synced, read).await;
+    let (data, stat) = match read {
+        Ok(read) => read,
+        Err(Error::NoNode) => return Ok(Found::Free(None)),
+        Err(error) => return Err(classify(&error, Over::Store)),
+    };
+    let known: NodeDocument = documents::read(&path, &data)?;
+    let session = documents::session(&path, &known.session)?;
+    let lives = known.state == State::Live && {
+        let there = client.check_stat(&inner.paths().session(session)).await;
+        there.map_err(|error| classify(&error, Over::Store))?.is_some()
+    };
+    if session == request.session {
+        // Opened by a request that nobody waited for, over a connection that is gone.
+        return Err(StoreError::SessionLost);
+    }
+    if lives && request.supersedes != Some(session) {
+        let pulses = Pulses::read(client, Over::Store, inner.paths(), [session]).await?;
+        return Ok(Found::Occupied(Opening::Occupied { pulse: pulses.of(session) }));
+    }
+    Ok(Found::Free(Some((known, stat.version))))
+}
+
+async fn register(
+    inner: &Inner,
+    connected: &Connected,
+    request: &Open,
+    known: Option<(NodeDocument, i32)>,
+) -> Result<(), Stopped> {
+    let paths = inner.paths();
+    let (node, session) = (request.node.id.as_str(), request.session);
+    let mut multi = Multi::new(&connected.client, Over::Session);
+    let ephemeral = inner.link.options(CreateMode::Ephemeral);
+    let granted = connected.client.session_timeout();
+    let pulse = PulseDocument {
+        sequence: request.sequence,
+        ttl_ms: u64::try_from(granted.as_millis()).unwrap_or(u64::MAX),
+    };
+    let path = paths.node(&request.node.id);
+    let document = documents::write(&NodeDocument::new(&request.node, session));
+    // Nobody has said yet that its last session is over.
+    let expired = known.as_ref().is_some_and(|(known, _)| known.state == State::Live);
+    match known {
+        Some((_, version)) => multi.set(&path, &document, Some(version)),
+        None => multi.create(&path, &document, &inner.link.options(CreateMode::Persistent)),
+    };
+    multi.create(&paths.session(session), node.as_bytes(), &ephemeral);
+    multi.create(&paths.pulse(session), &documents::write(&pulse), &ephemeral);
+    multi.create(&paths.grants(session), b"", &ephemeral);
+    multi.create(&paths.notices(session), b"", &ephemeral);
+    if expired {
+        inner.tell_of_node(&mut multi, EventKind::NodeExpired, node, json!({}));
+    }
+    let info = &request.node;
+    let joined = json!({
+        "hostname": info.hostname, "address": info.address, "pid": info.pid, "version": info.version,
+    });
+    inner.tell_of_node(&mut multi, EventKind::NodeJoined, node, joined);
+    multi.commit().await.map(|_| ())
+}
+
+/// The answer to a registration was lost. The session of ZooKeeper goes on: is it registered?
+async fn read_back(inner: &Inner, connected: &Connected, request: &Open) -> Result<(), Stopped> {
+    let there = connected.client.check_stat(&inner.paths().session(request.session)).await;
+    match there.map_err(|error| classify(&error, Over::Session))? {
+        Some(stat) if stat.ephemeral_owner == connected.client.session_id().0 => Ok(()),
+        Some(_) => Err(StoreError::SessionLost.into()),
+        None => Err(Stopped::Stale),
+    }
+}
+
+pub(crate) async fn renew(
+    inner: &Arc<Inner>,
+    session: SessionId,
+    sequence: Sequence,
+    attempt: u32,
+) -> Result<Renewal, StoreError> {
+    let asked = clock::now();
+    let tenant = inner.expect_tenant(session).await?;
+    // The driver looks for a server ever more seldom, and may believe in a dead connection for long.
+    if attempt > 1 || !tenant.line().connected.is_usable() {
+        tenant.refresh(inner).await?;
+    }
+    let (line, path) = (tenant.line(), inner.paths().pulse(session));
+    let client = line.client();
+    let document = PulseDocument {
+        sequence: tenant.advance(sequence),
+        ttl_ms: u64::try_from(tenant.granted.as_millis()).unwrap_or(u64::MAX),
+    };
+    // All on their way at once, and answered in this order: what is counted is counted after the write.
+    let before = client.get_data(&path);
+    let mut written = Multi::new(client, Over::Session);
+    written.under(&inner.paths().session(session), line.number);
+    written.set(&path, &documents::write(&document), None);
+    let written = written.commit();
+    let (notices, grants) = (inner.paths().notices(session), inner.paths().grants(session));
+    let (notices, grants) = (client.check_stat(&notices), client.check_stat(&grants));
+    let (before, written, notices, grants) = join4(before, written, notices, grants).await;
+    let failed = |error: Error| match error {
+        Error::NoNode => StoreError::SessionLost,
+        error => classify(&error, Over::Session),
+    };
+    written.map_err(|stopped| match stopped {
+        Stopped::Stale => StoreError::SessionLost,
+        Stopped::Failed(error) => error,
+    })?;
+    let (data, stat) = before.map_err(failed)?;
+    if stat.ephemeral_owner != client.session_id().0 {
+        return Err(not_ours(&path, "it is not owned by the session that it stands for"));
+    }
+    *lock(&tenant.renewed) = asked;
+    let previous = documents::read::<PulseDocument>(&path, &data)?.sequence;
+    let count = |stat: Result<Option<zookeeper_client::Stat>, Error>| {
+        let stat = stat.map_err(failed)?.ok_or(StoreError::SessionLost)?;
+        Ok::<_, StoreError>(u64::try_from(stat.version).unwrap_or(0))
+    };
+    Ok(Renewal { previous, notices: count(notices)?, grants: count(grants)? })
+}
+
+/// Ends a session: everything under it is free. Unknown and closed ones are no error.
+pub(crate) async fn end(inner: &Inner, session: SessionId, ending: Ending) -> Result<(), StoreError> {
+    inner.let_go(session);
+    let client = inner.link.get().await?.client;
+    if let Some(foreign) = &inner.foreign {
+        return end_elsewhere(inner, foreign, &client, session, ending).await;
+    }
+    let known = lock(&inner.former).get(&session).cloned();
+    match known {
+        // Its own words come to nothing from now on, and what it stood for is known.
+        Some(elections) => {
+            leave_all(inner, &client, &elections, session, ending).await?;
+            strike_off(inner, &client, session, ending).await
+        }
+        // Somebody else's: its words come to nothing once it is struck off.
+        None => {
+            strike_off(inner, &client, session, ending).await?;
+            let elections = inner.elections(&client).await?;
+            leave_all(inner, &client, &elections, session, ending).await
+        }
+    }
+}
+
+/// The same in the layout of another library, where candidates are known by their owner alone.
+async fn end_elsewhere(
+    inner: &Inner,
+    foreign: &Foreign,
+    client: &Client,
+    session: SessionId,
+    ending: Ending,
+) -> Result<(), StoreError> {
+    let path = inner.paths().session(session);
+    let (synced, there) = (client.sync(&path), client.check_stat(&path));
+    let (_, there) = futures_util::future::join(synced, there).await;
+    let Some(stat) = there.map_err(|error| classify(&error, Over::Store))? else { return Ok(()) };
+    let known = lock(&inner.former).get(&session).cloned();
+    let elections = match known {
+        Some(elections) => elections,
+        None => foreign::elections(foreign, client).await?,
+    };
+    let leaving = elections.iter().map(|name| foreign::leave(foreign, client, name, stat.ephemeral_owner));
+    try_join_all(leaving).await?;
+    strike_off(inner, client, session, ending).await
+}
+
+/// A session that its node does not renew lapses, though its connection lives: the node may be unwell, and
+/// has stopped renewing so that another may lead. The driver would keep it for ever.
+async fn lapse(inner: Weak<Inner>, tenant: Weak<Tenant>) {
+    loop {
+        let Some(strong) = tenant.upgrade() else { return };
+        let due = *lock(&strong.renewed) + strong.granted;
+        let now = clock::now();
+        if now < due {
+            drop(strong);
+            tokio::time::sleep(due.since(now)).await;
+            continue;
+        }
+        let Some(inner) = inner.upgrade() else { return };
+        for path in [
+            inner.paths().session(strong.session),
+            inner.paths().pulse(strong.session),
+            inner.paths().grants(strong.session),
+            inner.paths().notices(strong.session),
+        ] {
+            drop(strong.client().delete(&path, None)); // sent all the same
+        }
+        for (election, seat) in lock(&strong.seats).iter() {
+            if let Some(place) = &seat.place {
+                drop(strong.client().delete(&format!("{}/{place}", inner.line_of(election)), None));
+            }
+        }
+        // Answered after all of that: with its connection, what is still on its way would be dropped.
+        let _ = strong.client().sync(&inner.paths().base).await;
+        inner.let_go(strong.session);
+        return;
+    }
+}
+
+async fn leave_all(
+    inner: &Inner,
+    client: &Client,
+    elections: &[ElectionName],
+    session: SessionId,
+    ending: Ending,
+) -> Result<(), StoreError> {
+    try_join_all(elections.iter().map(|election| leave(inner, client, election, session, ending)))
+        .await
+        .map(|_| ())
+}
+
+/// Removes the session's own znodes, and says so of its node.
+async fn strike_off(
+    inner: &Inner,
+    client: &Client,
+    session: SessionId,
+    ending: Ending,
+) -> Result<(), StoreError> {
+    let paths = inner.paths();
+    let failed = |error: Error| classify(&error, Over::Store);
+    let struck = settle(async || {
+        let path = paths.session(session);
+        client.sync(&path).await.map_err(failed)?;
+        let data = match client.get_data(&path).await {
+            Ok((data, _)) => data,
+            Err(Error::NoNode) => return Ok(false),
+            Err(error) => return Err(failed(error).into()),
+        };
+        let node = String::from_utf8(data).map_err(|error| not_ours(&path, &error.to_string()))?;
+        let node_path = paths.node(&documents::node(&path, &node)?);
+        let (data, stat) = client.get_data(&node_path).await.map_err(failed)?;
+        let mut known: NodeDocument = documents::read(&node_path, &data)?;
+        let mut multi = Multi::new(client, Over::Store);
+        multi.delete(&path);
+        if known.session == session.to_string() {
+            known.state = State::Left;
+            multi.set(&node_path, &documents::write(&known), Some(stat.version));
+        }
+        let data = match ending {
+            Ending::Closed => json!({}),
+            Ending::Superseded => json!({"reason": "superseded"}),
+        };
+        inner.tell_of_node(&mut multi, EventKind::NodeLeft, &node, data);
+        multi.commit().await?;
+        Ok(true)
+    })
+    .await?;
+    if struck {
+        for path in [paths.pulse(session), paths.grants(session), paths.notices(session)] {
+            drop(client.delete(&path, None)); // sent all the same
+        }
+        let _ = inner.trim_log(client).await; // there is always a next time
+    }
+    Ok(())
+}

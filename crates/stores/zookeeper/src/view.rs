@@ -1,0 +1,194 @@
+//! An election as it is: its record, and who stands in line.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tenure_core::{Age, ElectionName, Holder, Pulse, Record, SessionId, Stamp, Term};
+use tenure_store::StoreError;
+use zookeeper_client::{Client, Error, MultiReadResult};
+
+use crate::documents::{self, CandidateDocument, ElectionDocument, PulseDocument};
+use crate::error::{Over, classify};
+use crate::paths::{Paths, Place};
+
+/// What was read of one election at one moment.
+pub(crate) struct View {
+    pub election: ElectionName,
+    pub document: ElectionDocument,
+    /// Of the document; `None` if there is none yet.
+    pub version: Option<i32>,
+    /// Who stands, the holder included, by priority and then by arrival.
+    line: Vec<Place>,
+}
+
+impl View {
+    /// Reads the record and the line, no older than now.
+    pub(crate) async fn read(
+        client: &Client,
+        over: Over,
+        paths: &Paths,
+        election: &ElectionName,
+    ) -> Result<Self, StoreError> {
+        let path = paths.election(election);
+        let synced = client.sync(&path);
+        let mut reader = client.new_multi_reader();
+        let failed = |error: Error| classify(&error, over);
+        reader.add_get_data(&path).map_err(failed)?;
+        reader.add_get_children(&paths.line(election)).map_err(failed)?;
+        let read = reader.commit();
+        let (synced, read) = futures_util::future::join(synced, read).await;
+        synced.map_err(failed)?;
+        let mut read = read.map_err(failed)?.into_iter();
+        let (document, version) = match read.next() {
+            Some(MultiReadResult::Data { data, stat }) => {
+                (documents::read(&path, &data)?, Some(stat.version))
+            }
+            Some(MultiReadResult::Error { err: Error::NoNode }) | None => (ElectionDocument::default(), None),
+            Some(MultiReadResult::Error { err }) => return Err(failed(err)),
+            Some(_) => return Err(failed(Error::MarshallingError)),
+        };
+        let mut line: Vec<Place> = match read.next() {
+            Some(MultiReadResult::Children { children }) => {
+                children.iter().filter_map(|name| Place::parse(name)).collect()
+            }
+            Some(MultiReadResult::Error { err }) if err != Error::NoNode => return Err(failed(err)),
+            _ => Vec::new(),
+        };
+        line.sort_by_key(|place| (Reverse(place.priority), place.sequence));
+        Ok(Self { election: election.clone(), document, version, line })
+    }
+
+    /// The place of a session in line, if it stands.
+    pub(crate) fn place(&self, session: SessionId) -> Option<&Place> {
+        self.line.iter().find(|place| place.session == session)
+    }
+
+    fn stands(&self, session: &str) -> Option<&Place> {
+        let number = u128::from_str_radix(session, 16).ok()?;
+        self.place(SessionId::from_u128(number))
+    }
+
+    /// Who holds the lease: whoever was granted it last and is still in line.
+    pub(crate) fn holder(&self) -> Option<&Place> {
+        self.stands(&self.document.holder.as_ref()?.session)
+    }
+
+    /// The term of the holder.
+    pub(crate) fn held(&self) -> Option<Term> {
+        self.holder()?;
+        self.document.holder.as_ref().map(|holder| Term::new(holder.term))
+    }
+
+    pub(crate) fn holds(&self, session: SessionId) -> bool {
+        self.holder().is_some_and(|place| place.session == session)
+    }
+
+    /// For whom a free lease is kept.
+    pub(crate) fn heir(&self) -> Option<&Place> {
+        if self.holder().is_some() {
+            return None;
+        }
+        self.stands(&self.document.heir.as_ref()?.session)
+    }
+
+    /// Who waits, in order of succession.
+    pub(crate) fn waiting(&self, disinherits: bool) -> Vec<&Place> {
+        let holder = self.holder().map(|place| place.session);
+        let mut waiting: Vec<_> = self.line.iter().filter(|place| Some(place.session) != holder).collect();
+        if let Some(heir) = self.heir().filter(|_| !disinherits) {
+            waiting.sort_by_key(|place| place.session != heir.session); // stable: the others keep their order
+        }
+        waiting
+    }
+
+    /// The election as its readers see it.
+    pub(crate) fn record(&self, paths: &Paths, pulses: &Pulses) -> Result<Record, StoreError> {
+        let path = paths.election(&self.election);
+        let document = &self.document;
+        let holder = match (self.holder(), &document.holder) {
+            (Some(place), Some(holder)) => Some(Holder {
+                node: documents::node(&path, &holder.node)?,
+                term: Term::new(holder.term),
+                pulse: pulses.of(place.session),
+            }),
+            _ => None,
+        };
+        let heir = match (self.heir(), &document.heir) {
+            (Some(_), Some(heir)) => Some(documents::node(&path, &heir.node)?),
+            _ => None,
+        };
+        let (term, ended) = (document.term(), Term::new(document.ended));
+        Ok(Record { term, holder, heir, ended, petition: document.petition(&path)? })
+    }
+
+    /// Which nodes stand, by the name of their place.
+    pub(crate) async fn nodes(
+        &self,
+        client: &Client,
+        over: Over,
+        paths: &Paths,
+    ) -> Result<BTreeMap<SessionId, String>, StoreError> {
+        let line = paths.line(&self.election);
+        let mut nodes = BTreeMap::new();
+        for places in self.line.chunks(MOST) {
+            let mut reader = client.new_multi_reader();
+            for place in places {
+                let path = format!("{line}/{}", place.name);
+                reader.add_get_data(&path).map_err(|error| classify(&error, over))?;
+            }
+            let read = reader.commit().await.map_err(|error| classify(&error, over))?;
+            for (place, read) in places.iter().zip(read) {
+                // Whoever left meanwhile does not stand.
+                if let MultiReadResult::Data { data, .. } = read {
+                    let document: CandidateDocument = documents::read(&place.name, &data)?;
+                    nodes.insert(place.session, document.node);
+                }
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+/// How much is read at once: an answer must not be larger than a megabyte.
+pub(crate) const MOST: usize = 256;
+
+/// The last signs of life of some sessions.
+#[derive(Default)]
+pub(crate) struct Pulses(BTreeMap<SessionId, PulseDocument>);
+
+impl Pulses {
+    pub(crate) async fn read(
+        client: &Client,
+        over: Over,
+        paths: &Paths,
+        sessions: impl IntoIterator<Item = SessionId>,
+    ) -> Result<Self, StoreError> {
+        let mut sessions: Vec<SessionId> = sessions.into_iter().collect();
+        sessions.sort_unstable();
+        sessions.dedup();
+        let mut pulses = BTreeMap::new();
+        for sessions in sessions.chunks(MOST) {
+            let mut reader = client.new_multi_reader();
+            for session in sessions {
+                reader.add_get_data(&paths.pulse(*session)).map_err(|error| classify(&error, over))?;
+            }
+            let read = reader.commit().await.map_err(|error| classify(&error, over))?;
+            for (session, read) in sessions.iter().zip(read) {
+                if let MultiReadResult::Data { data, .. } = read {
+                    pulses.insert(*session, documents::read(&paths.pulse(*session), &data)?);
+                }
+            }
+        }
+        Ok(Self(pulses))
+    }
+
+    /// A session that ends right now has none any more, but its place is still to be vacated: soon.
+    pub(crate) fn of(&self, session: SessionId) -> Pulse {
+        let gone = || {
+            let stamp = Stamp { session, sequence: 0 };
+            Pulse { stamp, ttl: Duration::from_secs(1), age: Age::Unknown }
+        };
+        self.0.get(&session).map_or_else(gone, |document| document.pulse(session))
+    }
+}

@@ -1,0 +1,138 @@
+//! The line: whoever waits watches one place, and a departure wakes one candidate.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+
+mod common;
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use common::{LINE, claiming, connect, line, name, person};
+use futures_util::future::join_all;
+use tenure_core::{SessionId, Standing, Term};
+use tenure_store::{Claim, Resign, Store};
+use tenure_testkit::server::ZooKeeper;
+use tenure_testkit::stage::{ELECTION, until};
+use tenure_zookeeper::ZooKeeperStore;
+
+const CANDIDATES: u128 = 500;
+const LONG: Duration = Duration::from_secs(120);
+
+/// Who watches which place: connections of candidates, by the path that they watch.
+fn watches(server: &ZooKeeper) -> BTreeMap<String, Vec<String>> {
+    let mut watches: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let said = server.ask(0, "wchp");
+    let mut path = String::new();
+    for text in said.lines() {
+        match text.strip_prefix('\t') {
+            Some(session) => watches.entry(path.clone()).or_default().push(session.to_owned()),
+            None => path = text.to_owned(),
+        }
+    }
+    watches.retain(|path, _| path.starts_with(LINE));
+    watches
+}
+
+async fn claim(store: &ZooKeeperStore, session: SessionId, attempt: u64) -> Standing {
+    store.claim(Claim { attempt, ..claiming(session) }).await.unwrap().value
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_five_hundred_candidates_a_departure_wakes_one() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let mut sessions = Vec::new();
+    for number in 1..=CANDIDATES {
+        sessions.push(common::open_for(&store, number, LONG).await);
+    }
+    assert!(matches!(claim(&store, sessions[0], 1).await, Standing::Leading { .. }));
+    let rest = join_all(sessions[1..].iter().map(|session| claim(&store, *session, 1))).await;
+    assert!(rest.iter().all(|standing| matches!(standing, Standing::Queued { .. })));
+
+    // Its own place, so that it hears of an end; and the one before. Nobody else watches.
+    let person = person(&server).await;
+    let mut places = line(&person).await;
+    places.sort_by_key(|place| place.rsplit('-').next().unwrap().to_owned());
+    assert_eq!(places.len(), sessions.len());
+    let watched = watches(&server);
+    let mut owners = HashMap::new();
+    for place in &places {
+        let (_, stat) = person.get_data(&format!("{LINE}/{place}")).await.unwrap();
+        owners.insert(place.clone(), format!("0x{:x}", stat.ephemeral_owner));
+    }
+    for (index, place) in places.iter().enumerate() {
+        let mut expected = Vec::new();
+        if index > 0 {
+            expected.push(owners[place].clone());
+        }
+        if let Some(next) = places.get(index + 1) {
+            expected.push(owners[next].clone());
+        }
+        let mut found = watched.get(&format!("{LINE}/{place}")).cloned().unwrap_or_default();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "place {index} of {}", places.len());
+    }
+
+    // One in the middle goes: the one behind it closes up, and nobody else watches anything new.
+    let middle = places.len() / 2;
+    let number = |place: &str| u128::from_str_radix(place.split('-').nth(2).unwrap(), 16).unwrap();
+    let leaves = SessionId::from_u128(number(&places[middle]));
+    let election = name(ELECTION);
+    store.resign(Resign { session: leaves, election, attempt: 2, term: None, to: None }).await.unwrap();
+    let behind = SessionId::from_u128(number(&places[middle + 1]));
+    let Standing::Queued { ahead, behind: pulse, .. } = claim(&store, behind, 3).await else {
+        panic!("it does not lead")
+    };
+    assert_eq!(ahead as usize, middle, "those who were before it, but for one");
+    assert_eq!(pulse.stamp.session, SessionId::from_u128(number(&places[middle - 1])));
+    let after = watches(&server);
+    let changed: Vec<_> = places
+        .iter()
+        .filter(|place| {
+            let path = format!("{LINE}/{place}");
+            let sorted = |all: &BTreeMap<String, Vec<String>>| {
+                let mut one = all.get(&path).cloned().unwrap_or_default();
+                one.sort();
+                one
+            };
+            sorted(&watched) != sorted(&after)
+        })
+        .collect();
+    assert_eq!(changed, [&places[middle - 1], &places[middle]]);
+}
+
+/// Its neighbours may have gone too: whoever is woken reads the whole line again.
+#[tokio::test]
+async fn whoever_is_woken_finds_that_several_have_gone_at_once() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let mut sessions = Vec::new();
+    for number in 1..=4 {
+        sessions.push(common::open_for(&store, number, LONG).await);
+        claim(&store, sessions[sessions.len() - 1], 1).await;
+    }
+    let person = person(&server).await;
+    for session in &sessions[..3] {
+        store.close(*session).await.unwrap();
+    }
+    until(async || line(&person).await.len() == 1).await;
+    assert_eq!(claim(&store, sessions[3], 2).await, Standing::Leading { term: Term::new(2) });
+}
+
+/// A place is found again by the session in its name, but only one that the session owns is led from.
+#[tokio::test]
+async fn a_place_that_bears_our_name_and_is_not_ours_is_refused() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let session = common::open_for(&store, 1, LONG).await;
+    claim(&store, session, 1).await;
+    let election = name(ELECTION);
+    store.resign(Resign { session, election, attempt: 2, term: None, to: None }).await.unwrap();
+    let person = person(&server).await;
+    let forged = format!("{LINE}/c-7fffffff-{session}-");
+    let anybody = zookeeper_client::Acls::anyone_all();
+    let options = zookeeper_client::CreateMode::EphemeralSequential.with_acls(anybody);
+    person.create(&forged, br#"{"node":"n1"}"#, &options).await.unwrap();
+    let refused = store.claim(Claim { attempt: 3, ..claiming(session) }).await.unwrap_err();
+    assert!(refused.to_string().contains("does not own"), "{refused}");
+}

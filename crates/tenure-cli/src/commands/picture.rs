@@ -1,0 +1,77 @@
+//! An election as a picture in a terminal: who leads, the lease running down, who is there, what happened.
+
+use super::line;
+use super::scene::Scene;
+use super::sight::age;
+use crate::output::{BAD, FAINT, GOOD, HEAD, ago, harmless, length, styled};
+use crate::screen::bar;
+use tenure::NodeState;
+
+/// The widest bar.
+const BAR: usize = 40;
+
+/// Who leads, under which term, and for how long without another sign of life.
+pub fn leader(scene: &Scene) -> Vec<String> {
+    let Some(leader) = scene.leader() else {
+        return vec![
+            format!("  {}", styled(BAD.bold(), "nobody leads")),
+            format!("  {}", styled(FAINT, format!("the last term was {}", scene.term()))),
+        ];
+    };
+    let lease = scene.lease().map_or_else(
+        || styled(FAINT, "this store cannot tell how old a lease is"),
+        |(left, whole)| {
+            let bar = bar(left.as_secs_f64(), whole.as_secs_f64(), BAR);
+            format!("{bar}  {} left unless it renews", length(left))
+        },
+    );
+    vec![
+        format!("  {} leads under term {}", styled(GOOD.bold(), harmless(leader)), scene.term()),
+        format!("  {lease}"),
+    ]
+}
+
+/// Every node with its state, last sign of life, and page. `plight` says what is known of one besides.
+pub fn nodes(scene: &Scene, most: usize, plight: impl Fn(&str) -> Option<&'static str>) -> Vec<String> {
+    let head = format!("  {:<14} {:<10} {:<16} {}", "node", "state", "last sign", "page");
+    let mut lines = vec![styled(HEAD, head)];
+    for node in scene.nodes.iter().take(most) {
+        let name = node.info.id.as_str();
+        let silent = age(node.pulse.age).is_some_and(|age| age >= node.pulse.ttl);
+        let leads = scene.leader() == Some(name);
+        let (style, state) = match (plight(name), node.state) {
+            (Some(plight), _) => (BAD, plight),
+            (None, NodeState::Live) if leads => (GOOD, "leader"),
+            (None, NodeState::Live) if silent => (BAD, "silent"),
+            (None, NodeState::Live) => (HEAD, "follower"),
+            (None, NodeState::Left) => (FAINT, "left"),
+            (None, NodeState::Expired) => (BAD, "expired"),
+        };
+        // A page of one that is gone is none.
+        let page = node.info.address.as_deref().filter(|_| node.state == NodeState::Live && !silent);
+        let page = page.map(|page| format!("{}/", harmless(page))).unwrap_or_default();
+        let state = styled(style, format!("{state:<10}"));
+        lines.push(format!("  {:<14} {state} {:<16} {page}", harmless(name), ago(node.renewed_at)));
+    }
+    if scene.nodes.len() > most {
+        lines.push(styled(FAINT, format!("  and {} more", scene.nodes.len() - most)));
+    }
+    lines
+}
+
+/// How the work is divided, if there is any to divide.
+pub fn division(scene: &Scene) -> Vec<String> {
+    let Some(division) = scene.division.filter(|division| division.all() > 0) else { return Vec::new() };
+    let moving = if division.revoking > 0 { BAD } else { FAINT };
+    let given_up = styled(moving, format!("{} being given up", division.revoking));
+    let vacant = styled(if division.vacant > 0 { BAD } else { FAINT }, format!("{} vacant", division.vacant));
+    vec![format!("  {} partitions: {} owned, {given_up}, {vacant}", division.all(), division.owned)]
+}
+
+/// The newest events, oldest first.
+pub fn events(scene: &Scene, most: usize) -> Vec<String> {
+    let shown = scene.events.len().saturating_sub(most);
+    let mut lines = vec![styled(HEAD, "  events")];
+    lines.extend(scene.events[shown..].iter().map(|event| format!("  {}", line::text(event))));
+    lines
+}

@@ -1,0 +1,100 @@
+//! Nodes come, go, fall silent, and come back.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::client::Events;
+use super::stage::{Served, Stage, TTL, until};
+
+fn state_of(node: &Served, id: &str) -> Option<String> {
+    let nodes = node.get("/cluster/nodes").says(200);
+    let found = nodes.as_array()?.iter().find(|node| node["node_id"] == id)?;
+    found["state"].as_str().map(str::to_owned)
+}
+
+#[test]
+fn a_node_that_dies_is_expired_and_another_leads() {
+    let stage = Stage::new();
+    let mut nodes = stage.cluster(&["a", "b", "c"], &["--ttl", TTL]);
+    let mut events = Events::follow(nodes[2].address, "", None);
+    nodes[0].child.kill().unwrap();
+    let elected = until("another leads", || {
+        let status = nodes[2].get("/cluster/status").says(200);
+        Some(status).filter(|status| status["leader_id"].as_str().is_some_and(|leader| leader != "a"))
+    });
+    assert!(elected["term"].as_u64().unwrap() >= 2, "{elected}");
+    events.until("node_expired", "a");
+    until("it is shown", || (state_of(&nodes[1], "a")? == "expired").then_some(()));
+    // And one that holds nothing: nobody wants anything of it, but it is gone all the same.
+    let follower = usize::from(elected["leader_id"] == "b") + 1;
+    let id = nodes[follower].id.clone();
+    let mut events = Events::follow(nodes[3 - follower].address, "", None);
+    nodes[follower].child.kill().unwrap();
+    events.until("node_expired", &id);
+}
+
+#[test]
+fn a_node_that_is_told_to_stop_hands_over_and_deregisters() {
+    let stage = Stage::new();
+    let mut nodes = stage.cluster(&["a", "b"], &[]);
+    let mut events = Events::follow(nodes[1].address, "", None);
+    nodes[0].signal(Signal::TERM);
+    assert_eq!(nodes[0].code(), Some(0));
+    events.until("leader_resigned", "a");
+    events.until("node_left", "a");
+    // The ttl is ten seconds: nobody waited for it.
+    nodes[1].until_ok("/leader");
+    until("it is shown", || (state_of(&nodes[1], "a")? == "left").then_some(()));
+}
+
+#[test]
+fn a_node_that_was_retired_while_it_was_stopped_registers_again_by_itself() {
+    let stage = Stage::new();
+    let nodes = stage.cluster(&["a", "b"], &["--ttl", TTL]);
+    tenure_testkit::freeze(nodes[1].child.id());
+    until("it is expired", || (state_of(&nodes[0], "b")? == "expired").then_some(()));
+    nodes[1].signal(Signal::CONT);
+    until("it is back", || (state_of(&nodes[0], "b")? == "live").then_some(()));
+    nodes[1].until_ok("/ready");
+}
+
+#[test]
+fn a_node_that_lost_the_store_says_what_it_last_knew_and_how_old_that_is() {
+    let stage = Stage::new();
+    let nodes = stage.cluster(&["a", "b"], &["--ttl", TTL]);
+    let known = nodes[1].get("/cluster/leader").says(200);
+    stage.place().take_away();
+    let problem = until("nobody is known to lead any more", || {
+        let answer = nodes[1].get("/cluster/leader");
+        (answer.status == 503).then(|| answer.refuses(503, "nobody is known to lead"))
+    });
+    // On a busy machine there may have been another term since.
+    let last = (problem["last_leader_id"].as_str().unwrap(), problem["term"].as_u64().unwrap());
+    assert!(
+        ["a", "b"].contains(&last.0) && last.1 >= known["term"].as_u64().unwrap(),
+        "{problem} after {known}"
+    );
+    assert!(problem["last_leader_age_ms"].as_u64().unwrap() >= 1000, "{problem}");
+    let known = problem["known_ms_ago"].as_u64().unwrap();
+    until("that gets older", || {
+        let status = nodes[1].get("/cluster/status").says(200);
+        (status["known_ms_ago"].as_u64()? > known && status["cluster_ready"] == false).then_some(())
+    });
+    for node in &nodes {
+        until("none leads", || (node.get("/leader").status == 503).then_some(()));
+        until("it is not ready", || (node.get("/ready").status == 503).then_some(()));
+        let health = node.get("/cluster/health");
+        assert_eq!((health.status, &health.json()["status"]), (503, &Value::from("unhealthy")));
+        assert_eq!(node.get("/live").status, 200, "a restart would not help");
+    }
+    nodes[0].get("/cluster/elections").refuses(503, "the store gave no answer");
+    stage.place().bring_back();
+    until("somebody leads again", || nodes.iter().find(|node| node.get("/leader").status == 200).map(|_| ()));
+    for node in &nodes {
+        node.until_ok("/ready");
+        let status = until("it knows", || {
+            Some(node.get("/cluster/status").says(200)).filter(|status| status["leader_id"].is_string())
+        });
+        assert!(status["term"].as_u64().unwrap() >= 2, "{status}");
+    }
+}

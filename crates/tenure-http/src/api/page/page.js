@@ -1,0 +1,437 @@
+// The page of a node. Everything that comes from the cluster is shown with textContent: it is text, whatever
+// it looks like. Nothing is kept but bounded lists, and nothing is drawn more often than a person can see.
+'use strict';
+
+const SILENT_AFTER = 3000;      // ms without an answer until the page says that it is stale
+const PATIENCE = 2500;          // ms for an answer
+const EVENTS_KEPT = 1000, EVENTS_SHOWN = 200, NODES_SHOWN = 500, TERMS_SHOWN = 100, POINTS = 60;
+
+const $ = (id) => document.getElementById(id);
+const make = (name, text, kind) => {
+  const element = document.createElement(name);
+  if (text !== undefined && text !== null) element.textContent = String(text);
+  if (kind) element.className = kind;
+  return element;
+};
+const show = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+const length = (ms) => {
+  if (ms < 0) return 'now';
+  if (ms < 10) return ms.toFixed(1) + ' ms';
+  if (ms < 1000) return Math.round(ms) + ' ms';
+  const s = ms / 1000;
+  if (s < 60) return s.toFixed(1) + ' s';
+  if (s < 3600) return Math.floor(s / 60) + ' min ' + Math.floor(s % 60) + ' s';
+  if (s < 86400) return Math.floor(s / 3600) + ' h ' + Math.floor(s % 3600 / 60) + ' min';
+  return Math.floor(s / 86400) + ' d ' + Math.floor(s % 86400 / 3600) + ' h';
+};
+const clock = (time) => String(time).slice(11, 23);
+// Only a bare origin of http or https is ever called or linked to.
+const origin = (url) => {
+  try {
+    const parsed = new URL(url);
+    return /^https?:$/.test(parsed.protocol) && !parsed.username ? parsed.origin : null;
+  } catch { return null; }
+};
+
+const HOME = location.origin;
+let base = HOME;                // the node that is asked
+let others = [];                // where else to ask
+let heard = null;               // when it last answered (performance.now)
+let status = null, health = null, leader = null;
+let skew = 0;                   // the cluster's wall clock against ours: for ages that people read
+let events = [], dropped = 0, lastId = 0, stream = null, streamBase = null;
+let asking = false, failures = 0, begun = false;
+const watchers = [];            // who else hears of events: the map
+const dirty = new Set();        // what is to be drawn again
+
+const DRAWN_EVERY = 100;        // ms: as often as a person can follow, however much is told
+let drawnAt = -DRAWN_EVERY;
+const draw = (part) => {
+  if (dirty.size === 0) setTimeout(() => requestAnimationFrame(() => {
+    const parts = [...dirty];
+    dirty.clear();
+    drawnAt = performance.now();
+    for (const each of parts) PARTS[each]();
+  }), drawnAt + DRAWN_EVERY - performance.now());
+  dirty.add(part);
+};
+
+// ----- asking ------------------------------------------------------------------------------------
+
+async function ask(path, whatever) {
+  const response = await fetch(base + path, { signal: AbortSignal.timeout(PATIENCE), cache: 'no-store', credentials: 'omit' });
+  if (!response.ok && !whatever) throw new Error(path + ' answers ' + response.status);
+  return path === '/metrics' ? response.text() : response.json();
+}
+
+async function look() {
+  if (asking) return;
+  asking = true;
+  const asked = base;
+  try {
+    const [said, well, led] = await Promise.all([ask('/cluster/status'), ask('/cluster/health', true), ask('/cluster/leader', true)]);
+    if (asked !== base) return;
+    heard = performance.now();
+    failures = 0;
+    status = said; health = well;
+    leader = led.leader_id && led.expires_in_ms !== undefined ? { ...led, at: heard } : null;
+    const time = Date.parse(well.timestamp);
+    if (time) skew = time - Date.now();
+    const known = said.nodes.filter((n) => n.state === 'live' && n.api_url).map((n) => origin(n.api_url));
+    others = [...new Set([HOME, ...known])].filter(Boolean);
+    if (!begun) await begin();
+    follow();
+    for (const part of ['leader', 'glance', 'nodes', 'orders', 'terms']) draw(part);
+  } catch {
+    failures += 1;
+    if (failures >= 2) elsewhere();
+  } finally {
+    asking = false;
+    draw('link');
+  }
+}
+
+// The node does not answer: the next one that is known is asked.
+function elsewhere() {
+  const next = others[(others.indexOf(base) + 1) % Math.max(others.length, 1)];
+  failures = 0;
+  if (next && next !== base) {
+    base = next;
+    follow();
+    setTimeout(look, 0);
+  }
+}
+
+// Events as they come; whoever is asked next goes on where the last one stopped.
+function follow() {
+  if (!begun) return;
+  if (stream && streamBase === base && stream.readyState !== EventSource.CLOSED) return;
+  if (stream) stream.close();
+  streamBase = base;
+  stream = new EventSource(base + '/cluster/events?since=' + lastId);
+  for (const name of NAMES) stream.addEventListener(name, (message) => note(JSON.parse(message.data)));
+  stream.onmessage = (message) => note(JSON.parse(message.data));
+  // A stream that breaks is how the death of a node is noticed first.
+  stream.onerror = () => setTimeout(look, 50);
+}
+
+const NAMES = ['election_started', 'leader_elected', 'leader_lost', 'leader_resigned', 'leader_changed', 'leader_down',
+  'lease_renewed', 'in_jeopardy', 'node_joined', 'node_left', 'node_expired', 'cluster_degraded', 'cluster_recovered',
+  'transfer_requested', 'election_deleted', 'plan_published', 'partition_assigned', 'partition_revoked', 'partition_released'];
+
+let soon = null;
+function note(event) {
+  if (typeof event.id !== 'number' || event.id <= lastId) return;
+  lastId = event.id;
+  events.push(event);
+  if (events.length > 2 * EVENTS_KEPT) { dropped += EVENTS_KEPT; events = events.slice(-EVENTS_KEPT); }
+  remember(event);
+  for (const watcher of watchers) watcher(event);
+  draw('events');
+  draw('terms');
+  if (soon === null) soon = setTimeout(() => { soon = null; look(); lists(); }, 30);
+}
+
+// The newest of the history, once: the stream goes on from there.
+async function begin() {
+  for (const event of await ask('/cluster/events?limit=' + EVENTS_KEPT)) note(event);
+  begun = true;
+}
+
+let listed = -1000;
+async function lists() {
+  if (performance.now() - listed < 500) return;
+  listed = performance.now();
+  try {
+    const found = await ask('/cluster/elections');
+    const list = found.slice(0, 200).map((e) => {
+      const item = make('li');
+      item.append(make('strong', e.election), make('span', e.leader_id ? ': ' + e.leader_id + ' leads under term ' + e.term : ': nobody leads; the last term was ' + e.term));
+      return item;
+    });
+    if (found.length > 200) list.push(make('li', 'and ' + (found.length - 200) + ' more', 'faint'));
+    $('elections').replaceChildren(...(list.length ? list : [make('li', 'none yet', 'faint')]));
+  } catch { /* said elsewhere: the page is stale */ }
+}
+
+// ----- drawing -----------------------------------------------------------------------------------
+
+const PARTS = { leader: drawLeader, glance: drawGlance, nodes: drawNodes, events: drawEvents, terms: drawTerms, link: drawLink, orders: drawOrders };
+
+let told = null;
+function drawLeader() {
+  show($('election'), status.election);
+  const now = leader ? leader.leader_id : null;
+  if (now !== told) {
+    told = now;
+    show($('leader'), now === null ? 'nobody leads' : now);
+    $('leader').className = now === null ? 'big bad' : 'big good';
+    document.title = (now === null ? 'nobody leads' : now + ' leads') + ' · Tenure';
+  }
+  show($('term'), now === null ? 'the last term was ' + status.term : 'under term ' + leader.term + (leader.hostname ? ', on ' + leader.hostname : ''));
+  drawLease();
+}
+
+function drawLease() {
+  let share = 0, text = '';
+  if (leader) {
+    const left = leader.expires_in_ms - (performance.now() - leader.at);
+    const ttl = leader.age_ms + leader.expires_in_ms;
+    share = Math.max(0, Math.min(1, left / Math.max(ttl, 1)));
+    text = left > 0 ? 'leads for ' + length(left) + ' more, unless it renews' : 'its lease has run out, unless it has renewed meanwhile';
+  }
+  $('left').style.width = (share * 100).toFixed(1) + '%';
+  $('left').classList.toggle('low', share < 0.34);
+  // In tens, or a screen reader would never stop.
+  $('bar').setAttribute('aria-valuenow', String(Math.round(share * 10) * 10));
+  show($('lease'), text);
+}
+
+function drawGlance() {
+  const kind = { healthy: 'good', degraded: 'warn', unhealthy: 'bad' }[health.status];
+  const rows = [['health', health.status, kind], ['nodes that live', status.cluster_size + ' (' + status.minimum_size + ' needed)'],
+    ['asked', status.node_id + ' (' + status.state + ')'],
+    ['heard of the store', status.known_ms_ago === null ? 'never' : length(status.known_ms_ago) + ' ago'], ['version', health.version]];
+  if (health.store_error) rows.push(['store', health.store_error, 'bad']);
+  $('glance').replaceChildren(...rows.flatMap(([name, value, mark]) => [make('dt', name), make('dd', value, mark)]));
+}
+
+const rows = new Map();         // node id -> its row: rows are changed, not made anew
+function drawNodes() {
+  const wanted = $('filter').value.toLowerCase();
+  const leads = leader && leader.leader_id;
+  const matching = status.nodes.filter((n) => !wanted || (n.node_id + ' ' + n.hostname + ' ' + n.state).toLowerCase().includes(wanted));
+  const rank = (n) => (n.node_id === leads ? 0 : { live: 1, silent: 2 }[n.state] || 3);
+  matching.sort((a, b) => rank(a) - rank(b) || (a.node_id < b.node_id ? -1 : 1));
+  const shown = matching.slice(0, NODES_SHOWN);
+  const kept = new Set();
+  const body = $('nodes');
+  shown.forEach((node, index) => {
+    kept.add(node.node_id);
+    let row = rows.get(node.node_id);
+    if (!row) {
+      row = make('tr');
+      for (let i = 0; i < 6; i += 1) row.append(make('td'));
+      row.cells[2].className = 'fixed';
+      rows.set(node.node_id, row);
+    }
+    const state = node.node_id === leads && node.state === 'live' ? 'leader' : node.state;
+    const age = length(Math.max(0, Date.now() + skew - Date.parse(node.renewed_at))) + ' ago';
+    [node.node_id, state, age, node.hostname, node.version].forEach((text, i) => show(row.cells[i], text));
+    row.cells[1].className = { leader: 'good', live: '', silent: 'warn' }[state] ?? 'faint';
+    const at = node.api_url && (node.state === 'live') ? origin(node.api_url) : null;
+    if ((row.dataset.at || '') !== (at || '')) {
+      row.dataset.at = at || '';
+      row.cells[5].replaceChildren();
+      if (at) { const link = make('a', at); link.href = at + '/'; link.rel = 'noreferrer'; row.cells[5].append(link); }
+    }
+    if (body.rows[index] !== row) body.insertBefore(row, body.rows[index] || null);
+  });
+  for (const [id, row] of rows) if (!kept.has(id)) { row.remove(); rows.delete(id); }
+  show($('nodes-more'), matching.length > shown.length ? 'and ' + (matching.length - shown.length) + ' more: narrow the search' : '');
+}
+
+function drawEvents() {
+  const shown = events.slice(-EVENTS_SHOWN).reverse();
+  const body = $('events'), first = body.rows[0] ? Number(body.rows[0].dataset.id) : 0;
+  const fresh = shown.filter((e) => e.id > first).map((event) => {
+    const row = make('tr');
+    row.dataset.id = event.id;
+    row.append(make('td', clock(event.time), 'fixed'), make('td', event.event, { leader_lost: 'bad', node_expired: 'bad', leader_elected: 'good', cluster_degraded: 'warn' }[event.event]),
+      make('td', event.election), make('td', event.node), make('td', event.term || ''), make('td', more(event.data), 'faint'));
+    return row;
+  });
+  body.prepend(...fresh);
+  while (body.rows.length > EVENTS_SHOWN) body.deleteRow(-1);
+  const older = events.length + dropped - body.rows.length;
+  show($('events-more'), events.length === 0 ? 'nothing has happened yet' : older > 0 ? 'the newest ' + body.rows.length + '; older ones: tenure events' : '');
+}
+
+const more = (data) => Object.entries(data || {}).filter(([, value]) => value !== null)
+  .map(([key, value]) => key + ' ' + (typeof value === 'object' ? JSON.stringify(value) : value)).join(', ');
+
+// The terms of this page's election, as its history tells them. They are kept apart from the events: a thousand
+// partitions that move must not make it forget who led.
+let story = [];
+function remember(event) {
+  if (event.event !== 'leader_elected' && event.event !== 'leader_lost' && event.event !== 'leader_resigned') return;
+  story.push(event);
+  if (story.length > 8 * TERMS_SHOWN) story = story.slice(-4 * TERMS_SHOWN);
+}
+
+function terms() {
+  const found = [];
+  for (const event of story) {
+    if (!status || event.election !== status.election) continue;
+    const at = Date.parse(event.time), last = found[found.length - 1];
+    if (event.event === 'leader_elected') found.push({ term: event.term, node: event.node, from: at, until: null, why: '' });
+    else if (last && last.until === null) {
+      const silent = event.data && event.data.silent_ms;
+      last.until = at - (typeof silent === 'number' ? silent : 0);
+      last.why = event.event === 'leader_resigned' ? 'resigned' : (event.data && event.data.reason) || 'lost';
+    }
+  }
+  // The history may not reach back to the beginning of the term that is on.
+  const lease = status && status.lease;
+  if (!found.length && lease && lease.acquired_at) found.push({ term: lease.term, node: lease.leader_id, from: Date.parse(lease.acquired_at), until: null, why: '' });
+  return found.slice(-TERMS_SHOWN);
+}
+
+// Nodes get their colours in the order in which they come, each far from the one before: neighbours differ.
+const hues = new Map();
+const dark = matchMedia('(prefers-color-scheme: dark)');
+function colour(node) {
+  if (!hues.has(node)) hues.set(node, Math.round((215 + hues.size * 137.508) % 360));
+  return 'hsl(' + hues.get(node) + (dark.matches ? ' 60% 62%)' : ' 62% 42%)');
+}
+
+let drawnTerms = '';
+function drawTerms() {
+  const found = terms(), now = Date.now() + skew;
+  strip(found, now);
+  const key = found.map((t) => t.term + ':' + t.until).join();
+  if (key === drawnTerms) return;
+  drawnTerms = key;
+  const items = [];
+  found.forEach((term, index) => {
+    const before = found[index - 1];
+    if (before && before.until !== null) items.unshift(make('li', 'nobody led for ' + length(term.from - before.until) + ' (' + before.node + ': ' + before.why + ')', 'faint'));
+    const item = make('li');
+    item.append(make('strong', 'term ' + term.term + ' ' + term.node), make('span', ', from ' + clock(new Date(term.from).toISOString()) +
+      (term.until === null ? ', leads' : ' for ' + length(term.until - term.from) + ': ' + term.why)));
+    items.unshift(item);
+  });
+  const last = found[found.length - 1];
+  if (last && last.until !== null) items.unshift(make('li', 'nobody leads since ' + clock(new Date(last.until).toISOString()) + ' (' + last.node + ': ' + last.why + ')', 'bad'));
+  $('terms').replaceChildren(...(items.length ? items : [make('li', 'nobody has led yet', 'faint')]));
+}
+
+function strip(found, now) {
+  const span = found.length ? Math.max(30000, Math.min(3600000, now - found[0].from)) : 30000;
+  const part = (time) => Math.max(0, Math.min(100, 100 - (now - time) / span * 100));
+  $('strip').replaceChildren(...found.filter((t) => (t.until ?? now) > now - span).map((t) => {
+    const bar = make('span');
+    bar.style.background = colour(t.node);
+    bar.style.left = part(t.from) + '%';
+    bar.style.width = (part(t.until ?? now) - part(t.from)) + '%';
+    bar.title = 'term ' + t.term + ' ' + t.node;
+    return bar;
+  }));
+  show($('strip-scale'), 'the last ' + length(span) + '; a colour is a leader, a gap is nobody');
+}
+
+function drawLink() {
+  const silent = heard === null ? null : performance.now() - heard;
+  const away = base !== HOME;
+  show($('link'), heard === null ? 'no answer yet' : (away ? 'reading from ' + base : 'live') + (status ? ', node ' + status.node_id : ''));
+  let stale = '', age = '';
+  if (silent === null ? performance.now() > SILENT_AFTER : silent > SILENT_AFTER) {
+    stale = silent === null ? 'This node has not answered yet.' : 'Stale: nobody answers. What is shown was true then. Trying ' + base + '…';
+    if (silent !== null) age = 'The last answer is ' + length(silent) + ' old.';
+  } else if (status && health && health.store_error) {
+    stale = 'Stale: ' + status.node_id + ' does not reach the store (' + health.store_error + ').';
+    age = 'What is shown is ' + length(status.known_ms_ago || 0) + ' old.';
+  } else if (away) {
+    stale = 'The node whose page this is (' + HOME + ') does not answer. Reading from ' + base + ' instead.';
+  }
+  $('stale').hidden = stale === '';
+  show($('stale-what'), stale);
+  show($('stale-age'), age);
+}
+
+// ----- handing over ------------------------------------------------------------------------------
+
+function drawOrders() {
+  // The token is for the node whose page this is: no other may be sent it from here.
+  const home = base === HOME;
+  $('hand').disabled = !home || !leader;
+  if (!home) show($('answer'), 'Open the page of a node that lives to hand over.');
+  const to = $('to'), names = status.nodes.filter((n) => n.state === 'live' && !(leader && n.node_id === leader.leader_id)).map((n) => n.node_id).slice(0, NODES_SHOWN);
+  if (to.dataset.names === JSON.stringify(names)) return;
+  to.dataset.names = JSON.stringify(names);
+  const chosen = to.value;
+  to.replaceChildren(make('option', 'the first in line'), ...names.map((name) => make('option', name)));
+  to.options[0].value = '';
+  to.value = names.includes(chosen) ? chosen : '';
+}
+
+$('form').addEventListener('submit', async (submitted) => {
+  submitted.preventDefault();
+  const to = $('to').value, answer = $('answer');
+  show(answer, 'asking…');
+  try {
+    const response = await fetch(HOME + (to ? '/cluster/transfer' : '/cluster/resign'), {
+      method: 'POST', headers: { authorization: 'Bearer ' + $('token').value }, body: to ? JSON.stringify({ to }) : '',
+      signal: AbortSignal.timeout(PATIENCE), credentials: 'omit',
+    });
+    const said = await response.json();
+    show(answer, response.ok ? said.leader_id + ' was asked to give up term ' + said.term : said.title + (said.detail ? ': ' + said.detail : ''));
+  } catch { show(answer, 'no answer: the node may be gone'); }
+});
+
+// ----- small charts ------------------------------------------------------------------------------
+
+const CHARTS = [
+  { name: 'renewals per second', unit: '', of: (m, last, s) => last && (sum(m, 'tenure_renewals_total') - sum(last, 'tenure_renewals_total')) / s },
+  { name: 'a renewal takes, on average', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_renewal_seconds') },
+  { name: 'a request to the store takes, on average', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_store_request_seconds') },
+  { name: 'changes of leader', unit: '', of: (m) => sum(m, 'tenure_leader_changes_total') },
+];
+const sum = (metrics, name) => metrics.filter(([n]) => n === name).reduce((total, [, value]) => total + value, 0);
+function mean(now, last, name) {
+  if (!last) return null;
+  const count = sum(now, name + '_count') - sum(last, name + '_count');
+  return count > 0 ? (sum(now, name + '_sum') - sum(last, name + '_sum')) / count * 1000 : null;
+}
+
+let before = null, beforeAt = 0, beforeBase = null;
+for (const chart of CHARTS) {
+  const figure = make('figure'), svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  chart.line = document.createElementNS('http://www.w3.org/2000/svg', 'polyline');
+  svg.setAttribute('viewBox', '0 0 59 20');
+  svg.setAttribute('preserveAspectRatio', 'none');
+  svg.setAttribute('aria-hidden', 'true');
+  svg.append(chart.line);
+  chart.words = make('figcaption', chart.name + ': not measured yet');
+  chart.points = [];
+  figure.append(svg, chart.words);
+  $('charts').append(figure);
+}
+
+async function measure() {
+  try {
+    const text = await ask('/metrics');
+    const now = text.split('\n').filter((line) => line && line[0] !== '#').map((line) => {
+      const value = line.lastIndexOf(' '), brace = line.indexOf('{');
+      return [line.slice(0, brace < 0 ? value : brace), Number(line.slice(value + 1))];
+    });
+    const at = performance.now(), last = beforeBase === base ? before : null;
+    for (const chart of CHARTS) {
+      const point = chart.of(now, last, (at - beforeAt) / 1000);
+      if (typeof point !== 'number' || !Number.isFinite(point)) continue;
+      chart.points = [...chart.points, point].slice(-POINTS);
+      const most = Math.max(...chart.points, 1e-9);
+      chart.line.setAttribute('points', chart.points.map((p, i) => i + ',' + (19 - p / most * 17).toFixed(2)).join(' '));
+      show(chart.words, chart.name + ': ' + (point >= 100 || Number.isInteger(point) ? point.toFixed(0) : point.toFixed(2)) + chart.unit);
+    }
+    before = now; beforeAt = at; beforeBase = base;
+  } catch { /* said elsewhere */ }
+}
+
+$('filter').addEventListener('input', () => status && draw('nodes'));
+// A short lease is looked at more often, a large cluster and a page that nobody sees less often.
+const pace = () => {
+  if (document.hidden) return 10000;
+  if (status && status.nodes.length > 100) return 2000;
+  return leader ? Math.max(250, Math.min(1000, (leader.age_ms + leader.expires_in_ms) / 4)) : 500;
+};
+let lookedAt = 0, listedAt = 0;
+setInterval(() => {
+  const now = performance.now();
+  if (now - lookedAt >= pace()) { lookedAt = now; look(); }
+  if (now - listedAt >= 5000 && !document.hidden) { listedAt = now; lists(); measure(); }
+}, 250);
+setInterval(() => { if (!document.hidden) { drawLease(); drawLink(); } }, 100);
+look();
+lists();
+measure();

@@ -1,0 +1,60 @@
+//! Resignation: a lease, a place among the candidates, or an unanswered claim is given up.
+
+use serde_json::json;
+use tenure_core::NodeId;
+use tenure_store::{EventKind, Resign};
+
+use crate::transaction::Transaction;
+
+impl Transaction<'_> {
+    /// [`Store::resign`](tenure_store::Store::resign).
+    ///
+    /// Under a session that is over there is nothing left to give up, so that is no error.
+    pub fn resign(&mut self, resign: &Resign) {
+        let Ok(session) = self.live(resign.session) else { return };
+        session.barrier = session.barrier.max(resign.attempt);
+        let node = session.info.id.clone();
+        let Some(election) = self.space.elections.get_mut(&resign.election) else { return };
+
+        // A resignation that arrives late must not undo a claim that was sent after it: its node
+        // may have been told since that it leads.
+        election
+            .waiting
+            .retain(|waiting| waiting.session != resign.session || waiting.attempt > resign.attempt);
+        let stands = |node: &NodeId| election.waiting.iter().any(|waiting| waiting.node == *node);
+        election.heir.take_if(|heir| *heir == node && !stands(heir)); // whoever withdraws does not inherit
+        let Some(grant) = election.grant.take_if(|grant| {
+            grant.session == resign.session
+                && grant.attempt <= resign.attempt
+                && resign.term.is_none_or(|term| term == grant.term)
+        }) else {
+            return;
+        };
+
+        let asked = election.petition.as_ref().is_some_and(|petition| petition.term == grant.term);
+        let heir = match &resign.to {
+            // A lease kept for somebody who does not stand would wait for nobody.
+            Some(to) => Some(to.clone()).filter(stands),
+            // Whoever was asked to make way may stand again at once, but not win before the first in line.
+            None if asked => self.candidates(&resign.election).into_iter().map(|first| first.node).next(),
+            None => None,
+        };
+        if let Some(election) = self.space.elections.get_mut(&resign.election) {
+            election.heir.clone_from(&heir);
+        }
+        let mut data = json!({});
+        if let Some(heir) = &heir {
+            data = json!({"to": heir.as_str()});
+            if !asked {
+                self.tell(
+                    EventKind::TransferRequested,
+                    &resign.election,
+                    Some(&grant.node),
+                    grant.term,
+                    &data,
+                );
+            }
+        }
+        self.tell(EventKind::LeaderResigned, &resign.election, Some(&grant.node), grant.term, &data);
+    }
+}

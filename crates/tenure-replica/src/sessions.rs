@@ -1,0 +1,157 @@
+//! Sessions: opened, renewed, closed, superseded, retired.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tenure_core::{Opening, Renewal, Sequence, SessionId, Stamp};
+use tenure_store::{EventKind, NodeState, Open, StoreError};
+
+use crate::space::Session;
+use crate::transaction::Transaction;
+
+/// Why a session is over.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Its node closed it.
+    Closed,
+    /// Its own process has opened another one.
+    Superseded,
+    /// It was silent for its whole life.
+    Lapsed,
+}
+
+impl Transaction<'_> {
+    /// [`Store::open`](tenure_store::Store::open).
+    ///
+    /// # Errors
+    /// [`StoreError::SessionLost`], and nothing changed.
+    pub fn open(&mut self, request: Open) -> Result<Opening, StoreError> {
+        if self.space.sessions.contains_key(&request.session) {
+            let moment = self.moment;
+            let session = self.live(request.session)?;
+            session.renew(request.sequence, &moment);
+            return Ok(Opening::Opened { ttl: session.ttl });
+        }
+        // Looked for before anything is ended: an occupied node id changes nothing.
+        let occupants = self.sessions_of(&request);
+        let makes_way =
+            |stamp: &Stamp| request.supersedes == Some(stamp.session) || request.over == Some(*stamp);
+        if let Some(occupant) = occupants.iter().find(|&stamp| !makes_way(stamp)) {
+            let pulse = self.space.sessions[&occupant.session].pulse(occupant.session, &self.moment);
+            return Ok(Opening::Occupied { pulse });
+        }
+        if let Some(session) = request.supersedes {
+            self.end(session, Ending::Superseded);
+        }
+        for stamp in occupants {
+            self.end(stamp.session, Ending::Lapsed);
+        }
+        Ok(self.register(request))
+    }
+
+    /// The signs of life of all live sessions of the node that asks.
+    fn sessions_of(&self, request: &Open) -> Vec<Stamp> {
+        let sessions = self.space.sessions.iter();
+        sessions
+            .filter(|(_, session)| session.is_live() && session.info.id == request.node.id)
+            .map(|(&id, session)| Stamp { session: id, sequence: session.sequence })
+            .collect()
+    }
+
+    fn register(&mut self, request: Open) -> Opening {
+        let node = request.node.id.clone();
+        let info = &request.node;
+        let joined = json!({
+            "hostname": info.hostname, "address": info.address, "pid": info.pid, "version": info.version,
+        });
+        self.space.nodes.insert(node.clone(), request.session);
+        let session = Session {
+            info: request.node,
+            state: NodeState::Live,
+            sequence: request.sequence,
+            ttl: request.ttl,
+            opened_at: self.moment.wall,
+            renewed: self.moment.now,
+            renewed_at: self.moment.wall,
+            barrier: 0,
+            notices: 0,
+            grants: 0,
+        };
+        self.space.sessions.insert(request.session, session);
+        self.tell_of_node(EventKind::NodeJoined, &node, &joined);
+        Opening::Opened { ttl: request.ttl }
+    }
+
+    /// [`Store::renew`](tenure_store::Store::renew).
+    ///
+    /// # Errors
+    /// [`StoreError::SessionLost`], and nothing changed.
+    pub fn renew(&mut self, session: SessionId, sequence: Sequence) -> Result<Renewal, StoreError> {
+        let moment = self.moment;
+        let session = self.live(session)?;
+        let previous = session.sequence;
+        session.renew(sequence, &moment);
+        Ok(Renewal { previous, notices: session.notices, grants: session.grants })
+    }
+
+    /// [`Store::close`](tenure_store::Store::close).
+    pub fn close(&mut self, session: SessionId) {
+        self.end(session, Ending::Closed);
+    }
+
+    /// [`Store::retire`](tenure_store::Store::retire): ends a session if it shows exactly this sign of life.
+    pub fn retire(&mut self, over: Stamp) -> bool {
+        let silent = self.live(over.session).is_ok_and(|session| session.sequence == over.sequence);
+        if silent {
+            self.end(over.session, Ending::Lapsed);
+        }
+        silent
+    }
+
+    /// [`Store::purge`](tenure_store::Store::purge): forgets nodes that are no more. Nothing hangs from them.
+    pub fn purge(&mut self, older_than: Duration) -> u64 {
+        let wall = self.moment.wall;
+        let kept = |session: &Session| {
+            let age = wall.duration_since(session.renewed_at).unwrap_or_default();
+            session.is_live() || age <= older_than
+        };
+        let space = &mut *self.space;
+        let before = space.nodes.len();
+        space.sessions.retain(|_, session| kept(session));
+        space.nodes.retain(|_, session| space.sessions.contains_key(session));
+        (before - space.nodes.len()) as u64
+    }
+
+    /// Ends a live session and everything that hangs from it; any other one is left as it is.
+    fn end(&mut self, session: SessionId, ending: Ending) {
+        let Ok(over) = self.live(session) else { return };
+        over.state = if ending == Ending::Lapsed { NodeState::Expired } else { NodeState::Left };
+        let node = over.info.id.clone();
+        let (renewed, renewed_at) = (over.renewed, over.renewed_at);
+        let silent = self.moment.silence(renewed, renewed_at);
+        let silent = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
+        let mut freed = Vec::new();
+        for (name, election) in &mut self.space.elections {
+            election.waiting.retain(|waiting| waiting.session != session);
+            election.heir.take_if(|heir| *heir == node); // nothing is kept for a node that is no more
+            if let Some(grant) = election.grant.take_if(|grant| grant.session == session) {
+                freed.push((name.clone(), grant.term));
+            }
+        }
+        let (kind, data) = match ending {
+            Ending::Closed => (EventKind::LeaderResigned, json!({})),
+            Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
+            Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed", "silent_ms": silent})),
+        };
+        for (election, term) in freed {
+            self.tell(kind, &election, Some(&node), term, &data);
+        }
+        match ending {
+            Ending::Closed => self.tell_of_node(EventKind::NodeLeft, &node, &json!({})),
+            Ending::Superseded => {
+                self.tell_of_node(EventKind::NodeLeft, &node, &json!({"reason": "superseded"}));
+            }
+            Ending::Lapsed => self.tell_of_node(EventKind::NodeExpired, &node, &json!({})),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Nodes that elect among themselves: real processes on machines of a network of their own, killed, stopped
+//! and cut off from each other, and judged from outside.
+//!
+//! Every test ends with the verdict of the checker over the logs of all processes that took part, the dead
+//! ones included. It needs root, for the network.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+
+mod crew;
+
+mod chaos;
+mod disks;
+mod losses;
+mod partitions;
+
+use tenure_testkit::patience::HANG;
+
+const ELECTION: &str = "reports";
