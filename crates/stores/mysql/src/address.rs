@@ -11,9 +11,10 @@ use tenure_store::{StoreError, StoreUrl, UrlError};
 const PORT: u16 = 3306;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Said to the server for every connection. Locks are waited for no longer than a request is: what was given
-/// up holds nothing for long. And a connection may be idle for as long as its node lives.
+/// up holds nothing for long. A connection may be idle for as long as its node lives. And what is told of many
+/// partitions is not cut off in the middle.
 const SETTINGS: &str = "SET SESSION autocommit = 1, completion_type = NO_CHAIN, innodb_lock_wait_timeout = 1, \
-                        lock_wait_timeout = 2, wait_timeout = 604800";
+                        lock_wait_timeout = 2, wait_timeout = 604800, group_concat_max_len = 16777216";
 
 /// A database, and how to come there.
 #[derive(Clone)]

@@ -89,13 +89,15 @@ END
 //
 DROP PROCEDURE IF EXISTS tenure_shares
 //
--- The partitions that were written with this revision, by node and task list.
+-- The partitions that were written with this revision, by node and task list, in their order: that of JSON_ARRAYAGG
+-- is whatever the server's plan brings, and MySQL's cannot be told another.
 CREATE PROCEDURE tenure_shares(ns {text}, elec {text}, at BIGINT, taken TINYINT,
     OUT shares MEDIUMTEXT CHARACTER SET utf8mb4) READS SQL DATA
 BEGIN
     SELECT JSON_OBJECTAGG(n.node, JSON_EXTRACT(n.lists, '$')) INTO shares FROM (
         SELECT l.node, JSON_OBJECTAGG(l.name, JSON_EXTRACT(l.numbers, '$')) AS lists FROM (
-            SELECT k.node, COALESCE(t.name, p.list) AS name, JSON_ARRAYAGG(p.number) AS numbers
+            SELECT k.node, COALESCE(t.name, p.list) AS name,
+                CONCAT('[', GROUP_CONCAT(p.number ORDER BY p.number), ']') AS numbers
             FROM tenure_partitions p
             JOIN tenure_workers k ON k.namespace = ns AND k.election = elec AND k.session = p.owner
             LEFT JOIN tenure_task_lists t ON t.namespace = ns AND t.election = elec AND t.number = p.list
