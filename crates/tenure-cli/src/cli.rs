@@ -431,10 +431,10 @@ pub struct Delete {
 #[command(after_help = "Example: tenure check --store sqlite:/var/lib/tenure.db")]
 pub struct Check {}
 
-/// Measure hand-overs, fail-overs and what standing costs, on your store
+/// Measure hand-overs, failovers and what standing costs, on your store
 ///
 /// Works in a namespace of its own, with nodes of its own, and cleans up: nobody else's election is touched.
-/// A fail-over takes most of a ttl, so the default takes about a minute.
+/// A failover takes most of a ttl, so the default takes about a minute.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -33,6 +33,7 @@ impl Database for MySql {
     type Connection = Wire;
     type Examination = ExaminationWords;
     const THREAD: &'static str = "tenure-mysql";
+    const REHEARSES: bool = true;
 
     fn named(url: &StoreUrl) -> Result<Self, StoreError> {
         let address = Address::of(url).map_err(StoreError::misconfigured)?.equipped()?;

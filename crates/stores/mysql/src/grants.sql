@@ -11,6 +11,7 @@ GRANT EXECUTE ON PROCEDURE tenure.tenure_retire TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_purge TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_declare_degraded TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_claim TO app@'%';
+GRANT EXECUTE ON PROCEDURE tenure.tenure_rehearse TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_resign TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_end_election TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_petition TO app@'%';

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `tables.sql` | tables and views, for people too |
 //! | `verbs.sql`, `parts.sql` | the rules of the contract, as procedures; and what they are made of |
+//! | `ledger.sql` | the same for partitions: who owns which of them |
 //! | `looks.sql` | procedures that only look, or wait for news |
 //! | `triggers.sql` | what is refused to people who edit by hand |
 //! | `grants.sql` | what a user needs who uses Tenure and does nothing else |

@@ -1,4 +1,4 @@
--- Layout 2. Statements are separated by lines of `//`, and each may be repeated: a set-up that was interrupted
+-- Statements are separated by lines of `//`, and each may be repeated: a set-up that was interrupted
 -- is carried on. `{text}` stands for the type of a name, the same wherever names are compared.
 --
 -- People read these tables and views with any client; Tenure alone writes them, through its procedures. Times

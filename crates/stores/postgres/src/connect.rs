@@ -31,7 +31,7 @@ impl Wire {
     pub(crate) fn replicated(&self) -> Result<(), StoreError> {
         if self.unreplicated.swap(false, Ordering::AcqRel) {
             return Err(StoreError::indeterminate(
-                "PostgreSQL has committed it, but its wait for a synchronous standby was cancelled: a fail-over \
+                "PostgreSQL has committed it, but its wait for a synchronous standby was cancelled: a failover \
                  may undo it",
             ));
         }

@@ -9,6 +9,8 @@
 //! | file | what it is |
 //! |---|---|
 //! | `schema.sql` | tables and views for people, and the functions: the rules of the contract |
+//! | `ledger.sql` | the same for partitions: who owns which of them |
+//! | `grants.sql` | what a user needs who uses Tenure and does nothing else |
 //! | `database` | what is particular to PostgreSQL |
 //! | `address` | the store URL: where the database is, and in which schema |
 //! | `tls` | encryption, as the driver wants it |

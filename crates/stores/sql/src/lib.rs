@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `database` | what a database has to say for itself |
 //! | `store` | the contract, verb by verb: which function, with which values, and what its answer means |
+//! | `ledger` | the same for partitions |
 //! | `words` | what the functions answer |
 //! | `news` | hints from a connection of its own, as long as somebody listens |
 //! | `line` | one connection, opened again when it must be; never used after a cancelled request |

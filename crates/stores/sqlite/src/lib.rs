@@ -16,6 +16,7 @@
 //! | `place` | whether a path is a place where SQLite's locks hold |
 //! | `schema` | the tables, and whose file this is |
 //! | `verbs` | what each verb does inside its transaction |
+//! | `rows`, `moment` | what a row says, and when it was written |
 //! | `fence` | transactions of the application, checked against its lease |
 //! | `news` | hints to and from other processes |
 //! | `error` | what each SQLite error means for the caller |

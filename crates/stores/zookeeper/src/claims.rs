@@ -202,6 +202,8 @@ async fn grant(
     tenant.seat(&claim.election, |seat| {
         seat.answered = seat.answered.max(claim.attempt);
         seat.queued = false;
+        let place = seat.place.as_deref().and_then(Place::parse);
+        seat.granted = place.map(|place| transition.written(place));
     });
     if let Some(lost) = &view.document.holder {
         news::expired(inner, &lost.node, &lost.session);

@@ -9,7 +9,7 @@ use crate::documents::{self, ElectionDocument, EventDocument, event_id};
 use crate::error::{Over, classify};
 use crate::inner::Inner;
 use crate::multi::Multi;
-use crate::paths::election_of;
+use crate::paths::{Place, election_of};
 use crate::view::{MOST, View};
 
 /// Every event is a znode in the memory of every server.
@@ -49,7 +49,7 @@ impl<'a> Transition<'a> {
     }
 
     /// Makes the change part of a transaction.
-    pub(crate) fn add_to(mut self, multi: &mut Multi<'_>, inner: &Inner) -> Forgotten {
+    pub(crate) fn add_to(&mut self, multi: &mut Multi<'_>, inner: &Inner) -> Forgotten {
         let (paths, election) = (inner.paths(), &self.view.election);
         let forgotten = self.forget(kept(inner.options.retention));
         let persistent = inner.link.options(CreateMode::Persistent);
@@ -69,6 +69,12 @@ impl<'a> Transition<'a> {
             multi.create(&path, &documents::write(event), &persistent);
         }
         Forgotten(forgotten.map(|sequence| paths.event(election, sequence)).collect())
+    }
+
+    /// The election as it is once that is written, of whose line only this place is known.
+    pub(crate) fn written(self, place: Place) -> View {
+        let version = self.view.version.map_or(0, |version| version + 1);
+        View::known(self.view.election.clone(), self.document, version, place)
     }
 
     /// The newest are kept, and the transition under way is kept whole.

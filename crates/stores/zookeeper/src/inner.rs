@@ -13,6 +13,7 @@ use crate::foreign::Foreign;
 use crate::link::{Connected, Link};
 use crate::multi::Stopped;
 use crate::paths::Paths;
+use crate::view::View;
 
 /// How often a verb reads again because the world has changed under it.
 const TRIES: usize = 200;
@@ -156,6 +157,8 @@ pub(crate) struct Seat {
     pub place: Option<String>,
     /// Waits behind somebody.
     pub queued: bool,
+    /// The record as the last grant left it: a resignation that finds it unchanged need not read it first.
+    pub granted: Option<View>,
     /// In the layout of another library: the place whose lease was counted.
     pub counted: Option<String>,
 }

@@ -14,6 +14,7 @@
 //! | `multi` | several writes that happen all or not at all |
 //! | `inner` | what all verbs share: the sessions of this store, and whom to tell |
 //! | `sessions`, `claims`, `resignation`, `outside` | the verbs that change something |
+//! | `ledger`, `leaves` | the same for partitions, and their entries |
 //! | `registry`, `history`, `examination` | those that do not |
 //! | `layout`, `foreign` | elections that are shared with other libraries, in their znodes |
 //! | `news` | watches: hints, and never truth |

@@ -31,7 +31,10 @@ pub(crate) async fn resign(inner: &Arc<Inner>, resign: &Resign) -> Result<(), St
 
 async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), Stopped> {
     let (paths, line) = (inner.paths(), tenant.line());
-    let view = View::read(line.client(), Over::Session, paths, &resign.election).await?;
+    let view = match known(tenant, resign) {
+        Some(view) => view,
+        None => View::read(line.client(), Over::Session, paths, &resign.election).await?,
+    };
     // It must not undo a claim that was sent after it: its node may have been told since that it leads.
     if tenant.seat(&resign.election, |seat| seat.answered > resign.attempt) {
         return Ok(());
@@ -65,6 +68,15 @@ async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), 
     }
     tenant.seat(&resign.election, |seat| (seat.place, seat.queued) = (None, false));
     Ok(())
+}
+
+/// The record as it was granted, if that is all there is to know: a round trip less. If it has changed since (a
+/// petition, say), the transaction is refused, and what is there is read.
+fn known(tenant: &Tenant, resign: &Resign) -> Option<View> {
+    let granted = tenant.seat(&resign.election, |seat| seat.granted.take())?;
+    let is_meant = resign.term.is_none() || resign.term == granted.held();
+    // An heir is looked for in the whole line.
+    (is_meant && resign.to.is_none()).then_some(granted)
 }
 
 /// Somebody for whom a lease is kept.

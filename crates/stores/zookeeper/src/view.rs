@@ -13,6 +13,7 @@ use crate::error::{Over, classify};
 use crate::paths::{Paths, Place};
 
 /// What was read of one election at one moment.
+#[derive(Clone, Debug)]
 pub(crate) struct View {
     pub election: ElectionName,
     pub document: ElectionDocument,
@@ -57,6 +58,16 @@ impl View {
         };
         line.sort_by_key(|place| (Reverse(place.priority), place.sequence));
         Ok(Self { election: election.clone(), document, version, line })
+    }
+
+    /// What we know without reading, because we wrote it. The line has more places than this one.
+    pub(crate) fn known(
+        election: ElectionName,
+        document: ElectionDocument,
+        version: i32,
+        place: Place,
+    ) -> Self {
+        Self { election, document, version: Some(version), line: vec![place] }
     }
 
     /// The place of a session in line, if it stands.

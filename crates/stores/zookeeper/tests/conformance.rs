@@ -1,4 +1,4 @@
-//! The promises of a store, on a real server.
+//! The promises of a store, on three real servers: on one, a missing `sync` goes unnoticed.
 #![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
 
 use std::sync::Arc;

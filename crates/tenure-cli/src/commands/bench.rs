@@ -71,7 +71,7 @@ impl Report {
             (Some(self.read_ms), "a read", String::new()),
             (Some(self.renew_ms), "a renewal", String::new()),
             (self.handover_ms, "planned hand-over", format!("{} times", asked.rounds)),
-            (self.failover_ms, "fail-over after kill -9", format!("{} times, ttl {ttl}", asked.crashes)),
+            (self.failover_ms, "failover after kill -9", format!("{} times, ttl {ttl}", asked.crashes)),
         ];
         for (latency, what, note) in rows {
             if let Some(latency) = latency {

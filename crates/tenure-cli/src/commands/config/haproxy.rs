@@ -65,6 +65,10 @@ backend tenure_leader
     http-check expect status 200
     # A connection for each write: none meets one that is just being closed.
     option http-server-close
+    # Also how long HAProxy waits before it tries the only server that it knows as leading once more (a second, if this
+    # is longer): without it, a leader that has just been restarted costs every client that second. Nodes that are
+    # further away than that need more.
+    timeout connect 250ms
     # Only what was certainly not executed is sent again: no connection, or 503.
     retries 6
     retry-on conn-failure 503
