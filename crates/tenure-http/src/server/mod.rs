@@ -1,6 +1,7 @@
 //! A server that strangers cannot wear out: bounded connections, headers, waits.
 
 mod certificate;
+mod door;
 mod idle;
 mod tide;
 mod tls;
@@ -169,7 +170,7 @@ async fn attend(
             }
         }
     }
-    for (stream, place) in waiting(listener, &places) {
+    for (stream, place) in door::close(listener, &places) {
         connections.spawn(Arc::clone(&attendance).serve(stream, place));
     }
     connections.close();
@@ -184,19 +185,6 @@ async fn accept(
     // The semaphore is never closed.
     let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
     Ok((listener.accept().await?.0, place))
-}
-
-/// Those who are connected already, and wait to be accepted. From then on, connections are refused.
-fn waiting(listener: TcpListener, places: &Arc<Semaphore>) -> Vec<(TcpStream, OwnedSemaphorePermit)> {
-    let next = |listener: &std::net::TcpListener| -> io::Result<_> {
-        let place = Arc::clone(places).try_acquire_owned().map_err(io::Error::other)?;
-        let stream = listener.accept()?.0;
-        stream.set_nonblocking(true)?;
-        Ok((TcpStream::from_std(stream)?, place))
-    };
-    // Asked directly: what Tokio knows of a socket may be a moment old.
-    let Ok(listener) = listener.into_std() else { return Vec::new() };
-    std::iter::from_fn(|| next(&listener).ok()).collect()
 }
 
 impl Attendance {
