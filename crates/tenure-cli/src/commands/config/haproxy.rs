@@ -59,10 +59,11 @@ backend tenure_any
     balance roundrobin
     option httpchk GET /live
     http-check expect status 200
-    retries 3
+    retries 6
     retry-on conn-failure empty-response 502 503 504
     option allbackups
-    default-server inter 1s fall 2 rise 1
+    # One that cannot be connected to is taken out at once: requests do not go in circles among those that restart.
+    default-server inter 1s fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
 ANY
 SPARE
 
