@@ -21,8 +21,10 @@ fn every_simulation_that_the_documents_speak_of_runs() {
     assert!(typed.len() > 8, "only {typed:?} were found");
     for words in typed {
         let mut words: Vec<&str> = words.split_whitespace().collect();
-        if let Some(at) = words.iter().position(|word| *word == "--seeds") {
-            words[at + 1] = SEEDS;
+        match words.iter().position(|word| *word == "--seeds") {
+            Some(at) => words[at + 1] = SEEDS,
+            None if words.contains(&"--seed") => {}
+            None => words.extend(["--seeds", SEEDS]),
         }
         let output = Command::new(env!("CARGO_BIN_EXE_tenure-sim")).args(&words).output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
