@@ -360,10 +360,11 @@ impl ModelStore {
         }
     }
 
-    fn free_all(&mut self, id: SessionId, how: Freed, _now: Moment) {
+    fn free_all(&mut self, id: SessionId, how: Freed, now: Moment) {
         let Some(row) = self.session(id) else { return };
         let (node, pulse) = (row.node, (row.applied, row.ttl));
         let skips = self.planted.has(Plant::StoreSkipsEvent);
+        let mut freed = Vec::new();
         for election in 0..self.state.leases.len() {
             let lease = &mut self.state.leases[election];
             lease.candidates.retain(|(session, _)| *session != id);
@@ -379,10 +380,14 @@ impl ModelStore {
             }
             self.facts.push(Fact::Freed { election, node, how, pulse });
             self.changed.push(election);
+            freed.push(election);
         }
-        // In a queue, whoever waited behind moves up.
+        // In a queue, whoever waited behind moves up, and whoever leaves willingly passes its leases on.
         if self.capabilities.succession == Succession::Queue {
             self.changed.extend(0..self.state.leases.len());
+            for election in freed.into_iter().filter(|_| how == Freed::Closed) {
+                self.pass_on(election, now);
+            }
         }
     }
 
@@ -531,7 +536,7 @@ impl ModelStore {
         attempt: u64,
         term: Option<Term>,
         to: Option<&NodeId>,
-        _now: Moment,
+        now: Moment,
     ) {
         let election = election.index();
         let anyone = self.planted.has(Plant::StoreResignsAnyone);
@@ -580,6 +585,21 @@ impl ModelStore {
         }
         self.facts.push(Fact::Freed { election, node, how: Freed::Resigned, pulse });
         self.changed.push(election);
+        if queue {
+            self.pass_on(election, now);
+        }
+    }
+
+    /// Grants a lease that was given up to whoever is next in line, by the same write.
+    fn pass_on(&mut self, election: usize, now: Moment) {
+        let line = self.state.leases[election].candidates.iter();
+        let next = line.map(|(session, _)| *session).find(|session| self.live(*session));
+        let Some((next, (node, life))) = next.and_then(|next| Some((next, self.life_of(next)?))) else {
+            return;
+        };
+        let lease = &mut self.state.leases[election];
+        (lease.heir, lease.attempt) = (Some(node), 0);
+        self.grant(election, next, node, life, false, now);
     }
 
     // ----- for the ledger -------------------------------------------------------------------

@@ -312,6 +312,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Frees the lease if this session holds it under that term, withdraws the candidate, and
     /// voids earlier claims of it that have not arrived. The term stays.
+    ///
+    /// On a queue, the write that frees the lease grants the next term to whoever is next in line, or to the
+    /// named successor if it stands: it learns of that by claiming again.
     fn resign(&self, request: Resign) -> Pending<'_, Reply<()>>;
 
     /// Closes a session: everything under it is free at once. Unknown and closed sessions are

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use tenure_core::{Standing, Term};
-use tenure_store::{Claim, EventKind, StoreError};
+use tenure_store::{Claim, StoreError};
 use zookeeper_client::{CreateMode, MultiWriteResult};
 
-use crate::documents::{self, CandidateDocument, HolderDocument};
+use crate::documents::{self, CandidateDocument};
 use crate::error::{Over, classify, foreign};
 use crate::history::Transition;
 use crate::inner::{Inner, Line, Tenant, settle};
@@ -28,14 +27,11 @@ async fn attempt(inner: &Arc<Inner>, tenant: &Arc<Tenant>, claim: &Claim) -> Res
     if ended_since || is_overtaken(tenant, claim) {
         return refused(inner, line, &view).await;
     }
-    // Compared with what the candidate can have read, so before its own word raises the floor.
-    let disinherits = claim.disinherit == Some(view.document.term());
     let told = claim.above > view.document.term();
     view.document.floor = view.document.floor.max(claim.above.number());
     if let Some(term) = view.held().filter(|_| view.holds(claim.session)) {
         note(inner, tenant, line, &view, told).await?;
-        tenant.seat(&claim.election, |seat| seat.answered = seat.answered.max(claim.attempt));
-        return Ok(Standing::Leading { term });
+        return lead(inner, tenant, claim, &view, term).await;
     }
     if claim.tell_only {
         note(inner, tenant, line, &view, told).await?;
@@ -43,11 +39,11 @@ async fn attempt(inner: &Arc<Inner>, tenant: &Arc<Tenant>, claim: &Claim) -> Res
     }
     let place = view.place(claim.session).cloned();
     let stands = place.as_ref().filter(|place| place.priority == claim.priority);
-    let waiting = view.waiting(disinherits);
+    let waiting = view.waiting();
     let before = match stands {
         Some(place) => waiting.iter().position(|other| other.session == place.session).unwrap_or(0),
         // At the end of those of our priority.
-        None => waiting.iter().filter(|other| outranks(&view, other, claim, disinherits)).count(),
+        None => waiting.iter().filter(|other| outranks(other, claim)).count(),
     };
     if view.holder().is_none() && before == 0 {
         return grant(inner, tenant, line, claim, &view, place.as_ref()).await;
@@ -61,9 +57,25 @@ async fn attempt(inner: &Arc<Inner>, tenant: &Arc<Tenant>, claim: &Claim) -> Res
     queue(inner, tenant, line, claim, &view, before, ahead).await
 }
 
-fn outranks(view: &View, other: &Place, claim: &Claim, disinherits: bool) -> bool {
-    let inherits = !disinherits && view.heir().is_some_and(|heir| heir.session == other.session);
-    other.session != claim.session && (inherits || other.priority >= claim.priority)
+fn outranks(other: &Place, claim: &Claim) -> bool {
+    other.session != claim.session && other.priority >= claim.priority
+}
+
+/// The lease is ours: granted to a claim whose answer was lost, or passed on by whoever had it before.
+async fn lead(
+    inner: &Inner,
+    tenant: &Tenant,
+    claim: &Claim,
+    view: &View,
+    term: Term,
+) -> Result<Standing, Stopped> {
+    let Some(place) = view.place(claim.session) else { return Err(Stopped::Stale) };
+    own(inner, tenant, claim, place).await?;
+    tenant.seat(&claim.election, |seat| {
+        seat.answered = seat.answered.max(claim.attempt);
+        seat.queued = false;
+    });
+    Ok(Standing::Leading { term })
 }
 
 fn is_overtaken(tenant: &Tenant, claim: &Claim) -> bool {
@@ -162,27 +174,10 @@ async fn grant(
     place: Option<&Place>,
 ) -> Result<Standing, Stopped> {
     let paths = inner.paths();
-    let node = tenant.node.as_str();
     let mut multi = Multi::new(line.client(), Over::Session);
     multi.under(&paths.session(tenant.session), line.number);
     let mut transition = Transition::of(view);
-    transition.start(node);
-    if let Some(lost) = transition.document.holder.take() {
-        let data = json!({"reason": "lapsed"});
-        transition.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, data);
-    }
-    let term = transition.document.term().next();
-    let document = &mut transition.document;
-    document.granted = term.number();
-    document.heir = None;
-    let (session, node_name) = (tenant.session.to_string(), node.to_owned());
-    document.holder = Some(HolderDocument { session, node: node_name.clone(), term: term.number() });
-    let previous = document.last_leader.replace(node_name).filter(|previous| previous != node);
-    transition.tell(EventKind::LeaderElected, Some(node), term.number(), json!({}));
-    if let Some(previous) = previous {
-        let data = json!({"previous": previous, "new": node});
-        transition.tell(EventKind::LeaderChanged, Some(node), term.number(), data);
-    }
+    let term = transition.grant(tenant.session, tenant.node.as_str());
     let forgotten = transition.add_to(&mut multi, inner);
     match place {
         Some(place) => {
@@ -202,8 +197,6 @@ async fn grant(
     tenant.seat(&claim.election, |seat| {
         seat.answered = seat.answered.max(claim.attempt);
         seat.queued = false;
-        let place = seat.place.as_deref().and_then(Place::parse);
-        seat.granted = place.map(|place| transition.written(place));
     });
     if let Some(lost) = &view.document.holder {
         news::expired(inner, &lost.node, &lost.session);

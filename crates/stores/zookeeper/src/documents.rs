@@ -139,9 +139,6 @@ pub(crate) struct ElectionDocument {
     /// candidate is in line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<HolderDocument>,
-    /// For whom the freed lease is kept, as long as it stands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub heir: Option<HeirDocument>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub petition: Option<PetitionDocument>,
     /// Its leader has said that the cluster is below its minimum.
@@ -159,12 +156,6 @@ pub(crate) struct HolderDocument {
     pub session: String,
     pub node: String,
     pub term: u64,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HeirDocument {
-    pub session: String,
-    pub node: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

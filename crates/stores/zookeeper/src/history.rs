@@ -1,15 +1,15 @@
 //! The history: one znode per event, written in the transaction of what it tells.
 
-use serde_json::Value;
-use tenure_core::ElectionName;
+use serde_json::{Value, json};
+use tenure_core::{ElectionName, SessionId, Term};
 use tenure_store::{EventKind, EventQuery, EventRecord, Limit, Retention, StoreError};
 use zookeeper_client::{Client, CreateMode, Error, MultiReadResult};
 
-use crate::documents::{self, ElectionDocument, EventDocument, event_id};
+use crate::documents::{self, ElectionDocument, EventDocument, HolderDocument, event_id};
 use crate::error::{Over, classify};
 use crate::inner::Inner;
 use crate::multi::Multi;
-use crate::paths::{Place, election_of};
+use crate::paths::election_of;
 use crate::view::{MOST, View};
 
 /// Every event is a znode in the memory of every server.
@@ -44,8 +44,28 @@ impl<'a> Transition<'a> {
     pub(crate) fn start(&mut self, node: &str) {
         if !std::mem::replace(&mut self.document.stood, true) {
             let term = self.document.term().number();
-            self.tell(EventKind::ElectionStarted, Some(node), term, serde_json::json!({}));
+            self.tell(EventKind::ElectionStarted, Some(node), term, json!({}));
         }
+    }
+
+    /// Grants the next term to a candidate, and tells of whoever held the last one and did not give it up.
+    pub(crate) fn grant(&mut self, session: SessionId, node: &str) -> Term {
+        self.start(node);
+        if let Some(lost) = self.document.holder.take() {
+            self.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, json!({"reason": "lapsed"}));
+        }
+        let term = self.document.term().next();
+        let document = &mut self.document;
+        document.granted = term.number();
+        let (session, term_number) = (session.to_string(), term.number());
+        document.holder = Some(HolderDocument { session, node: node.to_owned(), term: term_number });
+        let previous = document.last_leader.replace(node.to_owned()).filter(|previous| previous != node);
+        self.tell(EventKind::LeaderElected, Some(node), term.number(), json!({}));
+        if let Some(previous) = previous {
+            let data = json!({"previous": previous, "new": node});
+            self.tell(EventKind::LeaderChanged, Some(node), term.number(), data);
+        }
+        term
     }
 
     /// Makes the change part of a transaction.
@@ -69,12 +89,6 @@ impl<'a> Transition<'a> {
             multi.create(&path, &documents::write(event), &persistent);
         }
         Forgotten(forgotten.map(|sequence| paths.event(election, sequence)).collect())
-    }
-
-    /// The election as it is once that is written, of whose line only this place is known.
-    pub(crate) fn written(self, place: Place) -> View {
-        let version = self.view.version.map_or(0, |version| version + 1);
-        View::known(self.view.election.clone(), self.document, version, place)
     }
 
     /// The newest are kept, and the transition under way is kept whole.

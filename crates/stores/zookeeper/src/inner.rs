@@ -8,12 +8,12 @@ use tenure_core::{ElectionName, Instant, NodeId, SessionId, StoreIdentity, Term}
 use tenure_store::{Hint, Listeners, Open, Options, StoreError};
 use zookeeper_client::{Client, Error};
 
+use crate::documents::{self, CandidateDocument};
 use crate::error::{Over, classify};
 use crate::foreign::Foreign;
 use crate::link::{Connected, Link};
 use crate::multi::Stopped;
-use crate::paths::Paths;
-use crate::view::View;
+use crate::paths::{Paths, Place};
 
 /// How often a verb reads again because the world has changed under it.
 const TRIES: usize = 200;
@@ -34,7 +34,12 @@ pub(crate) struct Inner {
     pub former: Mutex<HashMap<SessionId, Vec<ElectionName>>>,
     /// The holders whose departure an observer is told of.
     pub observed: Mutex<HashSet<String>>,
+    /// Whose session is whose: that never changes, and a hand-over need not ask.
+    pub names: Mutex<HashMap<SessionId, String>>,
 }
+
+/// How many names are remembered: more would be those of candidates that are gone.
+const MOST_NAMES: usize = 1_000;
 
 /// A poisoned lock is taken all the same: nothing here panics half-way through a change.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -66,6 +71,32 @@ impl Inner {
             )),
             None => Err(StoreError::SessionLost),
         }
+    }
+
+    /// The node that stands at a place in line; nothing if it has left.
+    pub(crate) async fn node_in(
+        &self,
+        client: &Client,
+        over: Over,
+        election: &ElectionName,
+        place: &Place,
+    ) -> Result<Option<String>, StoreError> {
+        if let Some(known) = lock(&self.names).get(&place.session) {
+            return Ok(Some(known.clone()));
+        }
+        let path = format!("{}/{}", self.paths().line(election), place.name);
+        let data = match client.get_data(&path).await {
+            Ok((data, _)) => data,
+            Err(Error::NoNode) => return Ok(None),
+            Err(error) => return Err(classify(&error, over)),
+        };
+        let node = documents::read::<CandidateDocument>(&path, &data)?.node;
+        let mut names = lock(&self.names);
+        if names.len() >= MOST_NAMES {
+            names.clear();
+        }
+        names.insert(place.session, node.clone());
+        Ok(Some(node))
     }
 
     /// Where the candidates of an election are.
@@ -157,8 +188,6 @@ pub(crate) struct Seat {
     pub place: Option<String>,
     /// Waits behind somebody.
     pub queued: bool,
-    /// The record as the last grant left it: a resignation that finds it unchanged need not read it first.
-    pub granted: Option<View>,
     /// In the layout of another library: the place whose lease was counted.
     pub counted: Option<String>,
 }

@@ -32,7 +32,7 @@ pub(crate) async fn delete(
         let mut transition = Transition::of(&view);
         let ended = transition.document.term().next().number();
         let document = &mut transition.document;
-        (document.ended, document.floor, document.stood, document.heir) = (ended, ended, false, None);
+        (document.ended, document.floor, document.stood) = (ended, ended, false);
         if view.holder().is_none()
             && let Some(lost) = document.holder.take()
         {
@@ -46,7 +46,7 @@ pub(crate) async fn delete(
         }
         multi.commit().await?;
         forgotten.remove(&client);
-        let waiting = view.waiting(true).into_iter().map(|place| place.name.clone()).collect();
+        let waiting = view.waiting().into_iter().map(|place| place.name.clone()).collect();
         Ok((Deletion::Ended, waiting))
     })
     .await?;
@@ -70,7 +70,7 @@ pub(crate) async fn petition(
         let Some((leader, session, term)) = holder_of(&view) else { return Ok(Petitioned::NobodyLeads) };
         if let Some(to) = to {
             let nodes = view.nodes(&client, Over::Store, inner.paths()).await?;
-            let mut waiting = view.waiting(true).into_iter();
+            let mut waiting = view.waiting().into_iter();
             if !waiting.any(|place| nodes.get(&place.session).is_some_and(|node| node == to.as_str())) {
                 return Ok(Petitioned::NotStanding);
             }

@@ -35,7 +35,7 @@ pub(crate) async fn candidates(
     let view = View::read(client, Over::Store, inner.paths(), election).await?;
     let nodes = view.nodes(client, Over::Store, inner.paths()).await?;
     let line = inner.paths().line(election);
-    view.waiting(false)
+    view.waiting()
         .into_iter()
         .filter_map(|place| Some((nodes.get(&place.session)?, place.priority)))
         .map(|(node, priority)| Ok(Candidate { node: documents::node(&line, node)?, priority }))

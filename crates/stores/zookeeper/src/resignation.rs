@@ -1,4 +1,4 @@
-//! Resignation: a lease, a place in line, or an unanswered claim is given up.
+//! Resignation: a lease, a place in line, or an unanswered claim is given up. A lease goes to whoever is next.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use tenure_core::{ElectionName, NodeId, SessionId, Term};
 use tenure_store::{EventKind, Resign, StoreError};
 use zookeeper_client::Client;
 
-use crate::documents::HeirDocument;
+use crate::documents::{self, CandidateDocument};
 use crate::error::Over;
-use crate::history::Transition;
+use crate::history::{Forgotten, Transition};
 use crate::inner::{Inner, Tenant, settle};
 use crate::multi::{Multi, Stopped};
+use crate::paths::Place;
 use crate::view::View;
 
 /// Under a session that is over there is nothing left to give up, so that is no error.
@@ -31,10 +32,7 @@ pub(crate) async fn resign(inner: &Arc<Inner>, resign: &Resign) -> Result<(), St
 
 async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), Stopped> {
     let (paths, line) = (inner.paths(), tenant.line());
-    let view = match known(tenant, resign) {
-        Some(view) => view,
-        None => View::read(line.client(), Over::Session, paths, &resign.election).await?,
-    };
+    let view = View::read(line.client(), Over::Session, paths, &resign.election).await?;
     // It must not undo a claim that was sent after it: its node may have been told since that it leads.
     if tenant.seat(&resign.election, |seat| seat.answered > resign.attempt) {
         return Ok(());
@@ -50,16 +48,8 @@ async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), 
         if resign.term.is_some_and(|term| view.held() != Some(term)) {
             return Ok(());
         }
-        let heir = heir(inner, tenant, &view, resign.to.as_ref()).await?;
-        if let Some(heir) = &heir {
-            // It may wait far behind: it is told by its own znode.
-            let place = view.place(heir.session).map(|place| place.name.as_str()).unwrap_or_default();
-            let path = format!("{}/{place}", paths.line(&resign.election));
-            multi.set(&path, &heir.data, None);
-        }
-        let mut transition = Transition::of(&view);
-        free(&mut transition, heir);
-        forgotten = Some(transition.add_to(&mut multi, inner));
+        let next = successor(inner, (line.client(), Over::Session), &view, resign.to.as_ref()).await?;
+        forgotten = Some(pass_on(inner, &mut multi, &view, next));
     }
     multi.delete(&format!("{}/{}", paths.line(&resign.election), place.name));
     multi.commit().await?;
@@ -70,60 +60,74 @@ async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), 
     Ok(())
 }
 
-/// The record as it was granted, if that is all there is to know: a round trip less. If it has changed since (a
-/// petition, say), the transaction is refused, and what is there is read.
-fn known(tenant: &Tenant, resign: &Resign) -> Option<View> {
-    let granted = tenant.seat(&resign.election, |seat| seat.granted.take())?;
-    let is_meant = resign.term.is_none() || resign.term == granted.held();
-    // An heir is looked for in the whole line.
-    (is_meant && resign.to.is_none()).then_some(granted)
-}
-
-/// Somebody for whom a lease is kept.
-struct Heir {
+/// Somebody to whom a lease is passed on.
+struct Successor {
     node: String,
-    session: SessionId,
-    data: Vec<u8>,
+    place: Place,
+    /// Behind nobody but the holder, and so woken by its departure.
+    is_next: bool,
+    /// Chosen by the holder, or by whoever asked it to make way.
+    is_named: bool,
 }
 
-/// For whom the lease is to be kept, if for anybody.
-async fn heir(
+/// To whom the lease is passed on: to whom it was promised, if that one stands, or else to the next in line.
+async fn successor(
     inner: &Inner,
-    tenant: &Tenant,
+    (client, over): (&Client, Over),
     view: &View,
     to: Option<&NodeId>,
-) -> Result<Option<Heir>, StoreError> {
-    let asked = view.document.petition.as_ref().is_some_and(|petition| {
-        view.document.holder.as_ref().is_some_and(|holder| holder.term == petition.term)
-    });
-    if to.is_none() && !asked {
+) -> Result<Option<Successor>, StoreError> {
+    let Some(holder) = &view.document.holder else { return Ok(None) };
+    // Whoever stands since before an end is told of the end, and not that it leads.
+    if view.document.ended > holder.term {
         return Ok(None);
     }
-    let nodes = view.nodes(&tenant.client(), Over::Session, inner.paths()).await?;
-    let heir = view.waiting(true).into_iter().find_map(|place| {
-        let node = nodes.get(&place.session)?;
-        // A lease kept for somebody who does not stand would wait for nobody.
-        to.is_none_or(|to| to.as_str() == node).then(|| (node.clone(), place.session))
-    });
-    Ok(heir.map(|(node, session)| {
-        let data = crate::documents::write(&crate::documents::CandidateDocument { node: node.clone() });
-        Heir { node, session, data }
-    }))
-}
-
-fn free(transition: &mut Transition<'_>, heir: Option<Heir>) {
-    let Some(holder) = transition.document.holder.take() else { return };
-    let asked = transition.document.petition.as_ref().is_some_and(|petition| petition.term == holder.term);
-    let mut data = json!({});
-    if let Some(heir) = &heir {
-        data = json!({"to": heir.node});
-        if !asked {
-            transition.tell(EventKind::TransferRequested, Some(&holder.node), holder.term, data.clone());
+    let waiting = view.waiting();
+    if let Some(to) = to {
+        let nodes = view.nodes(client, over, inner.paths()).await?;
+        let mut named = waiting.iter().enumerate();
+        let named =
+            named.find(|(_, place)| nodes.get(&place.session).is_some_and(|node| node == to.as_str()));
+        if let Some((index, place)) = named {
+            let (node, place) = (to.to_string(), Place::clone(place));
+            return Ok(Some(Successor { node, place, is_next: index == 0, is_named: true }));
         }
     }
-    transition.tell(EventKind::LeaderResigned, Some(&holder.node), holder.term, data);
-    transition.document.heir =
-        heir.map(|heir| HeirDocument { session: heir.session.to_string(), node: heir.node });
+    let Some(place) = waiting.first().map(|place| Place::clone(place)) else { return Ok(None) };
+    let asked = view.document.petition.as_ref().is_some_and(|petition| petition.term == holder.term);
+    let node = inner.node_in(client, over, &view.election, &place).await?;
+    Ok(node.map(|node| Successor { node, place, is_next: true, is_named: asked }))
+}
+
+/// Frees the lease, and grants it to a successor in the same transaction: whoever stands in line claims. It leads
+/// once it has heard of it, by asking again.
+fn pass_on(inner: &Inner, multi: &mut Multi<'_>, view: &View, next: Option<Successor>) -> Forgotten {
+    let mut transition = Transition::of(view);
+    if let Some(holder) = transition.document.holder.take() {
+        let asked =
+            transition.document.petition.as_ref().is_some_and(|petition| petition.term == holder.term);
+        let mut data = json!({});
+        if let Some(named) = next.as_ref().filter(|next| next.is_named) {
+            data = json!({"to": named.node});
+            if !asked {
+                transition.tell(EventKind::TransferRequested, Some(&holder.node), holder.term, data.clone());
+            }
+        }
+        transition.tell(EventKind::LeaderResigned, Some(&holder.node), holder.term, data);
+    }
+    if let Some(next) = &next {
+        transition.grant(next.place.session, &next.node);
+        let path = format!("{}/{}", inner.paths().line(&view.election), next.place.name);
+        if next.is_next {
+            multi.exists(&path);
+        } else {
+            // It may wait far behind: it is told by its own znode.
+            let data = CandidateDocument { node: next.node.clone() };
+            multi.set(&path, &documents::write(&data), None);
+        }
+        multi.set(&inner.paths().grants(next.place.session), b"", None);
+    }
+    transition.add_to(multi, inner)
 }
 
 /// Why a session gives up everything at once.
@@ -149,15 +153,20 @@ pub(crate) async fn leave(
         let mut multi = Multi::new(client, Over::Store);
         let mut forgotten = None;
         if view.holds(session) {
-            let mut transition = Transition::of(&view);
-            if let Some(holder) = transition.document.holder.take() {
-                let (kind, data) = match ending {
-                    Ending::Closed => (EventKind::LeaderResigned, json!({})),
-                    Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
-                };
-                transition.tell(kind, Some(&holder.node), holder.term, data);
-            }
-            forgotten = Some(transition.add_to(&mut multi, inner));
+            forgotten = Some(match ending {
+                Ending::Closed => {
+                    let next = successor(inner, (client, Over::Store), &view, None).await?;
+                    pass_on(inner, &mut multi, &view, next)
+                }
+                Ending::Superseded => {
+                    let mut transition = Transition::of(&view);
+                    if let Some(holder) = transition.document.holder.take() {
+                        let data = json!({"reason": "superseded"});
+                        transition.tell(EventKind::LeaderLost, Some(&holder.node), holder.term, data);
+                    }
+                    transition.add_to(&mut multi, inner)
+                }
+            });
         }
         multi.delete(&format!("{}/{}", inner.paths().line(election), place.name));
         multi.commit().await?;

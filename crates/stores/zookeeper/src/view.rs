@@ -60,16 +60,6 @@ impl View {
         Ok(Self { election: election.clone(), document, version, line })
     }
 
-    /// What we know without reading, because we wrote it. The line has more places than this one.
-    pub(crate) fn known(
-        election: ElectionName,
-        document: ElectionDocument,
-        version: i32,
-        place: Place,
-    ) -> Self {
-        Self { election, document, version: Some(version), line: vec![place] }
-    }
-
     /// The place of a session in line, if it stands.
     pub(crate) fn place(&self, session: SessionId) -> Option<&Place> {
         self.line.iter().find(|place| place.session == session)
@@ -95,22 +85,10 @@ impl View {
         self.holder().is_some_and(|place| place.session == session)
     }
 
-    /// For whom a free lease is kept.
-    pub(crate) fn heir(&self) -> Option<&Place> {
-        if self.holder().is_some() {
-            return None;
-        }
-        self.stands(&self.document.heir.as_ref()?.session)
-    }
-
     /// Who waits, in order of succession.
-    pub(crate) fn waiting(&self, disinherits: bool) -> Vec<&Place> {
+    pub(crate) fn waiting(&self) -> Vec<&Place> {
         let holder = self.holder().map(|place| place.session);
-        let mut waiting: Vec<_> = self.line.iter().filter(|place| Some(place.session) != holder).collect();
-        if let Some(heir) = self.heir().filter(|_| !disinherits) {
-            waiting.sort_by_key(|place| place.session != heir.session); // stable: the others keep their order
-        }
-        waiting
+        self.line.iter().filter(|place| Some(place.session) != holder).collect()
     }
 
     /// The election as its readers see it.
@@ -125,12 +103,9 @@ impl View {
             }),
             _ => None,
         };
-        let heir = match (self.heir(), &document.heir) {
-            (Some(_), Some(heir)) => Some(documents::node(&path, &heir.node)?),
-            _ => None,
-        };
         let (term, ended) = (document.term(), Term::new(document.ended));
-        Ok(Record { term, holder, heir, ended, petition: document.petition(&path)? })
+        // Nothing is kept for an heir: the lease is passed on to it by the write that frees it.
+        Ok(Record { term, holder, heir: None, ended, petition: document.petition(&path)? })
     }
 
     /// Which nodes stand, by the name of their place.

@@ -112,11 +112,46 @@ async fn whoever_is_woken_finds_that_several_have_gone_at_once() {
         claim(&store, sessions[sessions.len() - 1], 1).await;
     }
     let person = person(&server).await;
-    for session in &sessions[..3] {
+    // Those in between first: whoever leads passes the lease on to the next who is there.
+    for session in sessions[..3].iter().rev() {
         store.close(*session).await.unwrap();
     }
     until(async || line(&person).await.len() == 1).await;
     assert_eq!(claim(&store, sessions[3], 2).await, Standing::Leading { term: Term::new(2) });
+}
+
+/// One write frees the lease and grants it: whoever is next learns its term by asking, and others see it lead.
+#[tokio::test]
+async fn a_resignation_grants_the_lease_to_the_next_in_line_by_the_same_write() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let mut sessions = Vec::new();
+    for number in 1..=3 {
+        sessions.push(common::open_for(&store, number, LONG).await);
+        claim(&store, sessions[sessions.len() - 1], 1).await;
+    }
+    let resign = |session, term| {
+        let resign = Resign { session, election: name(ELECTION), attempt: 2, term, to: None };
+        store.resign(resign)
+    };
+    let holder =
+        async || store.read(name(ELECTION)).await.unwrap().value.holder.map(|one| one.pulse.stamp.session);
+    resign(sessions[0], None).await.unwrap();
+    assert_eq!(holder().await, Some(sessions[1]));
+    assert_eq!(claim(&store, sessions[1], 3).await, Standing::Leading { term: Term::new(2) });
+
+    // Whoever does not want it any more has the lease that it never heard of, and passes that on too.
+    resign(sessions[1], Some(Term::new(2))).await.unwrap(); // sent before the claim: it is void
+    assert_eq!(holder().await, Some(sessions[1]));
+    store
+        .resign(Resign { session: sessions[1], election: name(ELECTION), attempt: 4, term: None, to: None })
+        .await
+        .unwrap();
+    assert_eq!(holder().await, Some(sessions[2]));
+    resign(sessions[2], None).await.unwrap();
+    assert_eq!(holder().await, None);
+    let terms = store.read(name(ELECTION)).await.unwrap().value.term;
+    assert_eq!(terms, Term::new(3), "granted once each");
 }
 
 /// A place is found again by the session in its name, but only one that the session owns is led from.

@@ -149,9 +149,9 @@ fn designs(servers: &Servers) -> Vec<Row<'_>> {
          a pause or a cut does not free it; written for this bench, asked every 100 ms",
     );
     let designs = [
-        Row::of(servers.on_postgres("lease in a row (seed 003)", &["lease"]), "PostgreSQL", NOTE),
-        Row::of(servers.on_mariadb("lock in a row (seed 000)", &["locks"]), "MariaDB", NOTE),
-        Row::of(servers.on_mariadb("lock with an epoch (seed 001)", &["helix"]), "MariaDB", NOTE),
+        Row::of(servers.on_postgres("lease in a row", &["lease"]), "PostgreSQL", NOTE),
+        Row::of(servers.on_mariadb("lock in a row", &["locks"]), "MariaDB", NOTE),
+        Row::of(servers.on_mariadb("lock with an epoch", &["helix"]), "MariaDB", NOTE),
     ];
     let mut rows = vec![advisory];
     rows.extend(designs.map(|row| Row { resigns: false, ..row }));

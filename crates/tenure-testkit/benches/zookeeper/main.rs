@@ -96,11 +96,12 @@ fn handover(bench: &Bench, stage: &Stage, rounds: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// The server looks for sessions that are over once per tick, so that is when this one is over for it.
-fn expiry(heard: Instant, timeout: Duration, tick: Duration) -> Instant {
-    let over = Duration::from_nanos((heard + timeout).as_nanos()).saturating_sub(monotonic::behind());
-    let ticks = u32::try_from(over.as_nanos() / tick.as_nanos()).unwrap_or(u32::MAX);
-    monotonic::instant(tick * (ticks + 1))
+/// The server ends sessions once per tick, so that this one was over at the last tick before we were told. Counted
+/// from its last sign of life, one that came close to a tick would be taken for over a whole tick too early.
+fn expiry(told: Instant, tick: Duration) -> Instant {
+    let told = Duration::from_nanos(told.as_nanos()).saturating_sub(monotonic::behind());
+    let ticks = u32::try_from(told.as_nanos() / tick.as_nanos()).unwrap_or(u32::MAX);
+    monotonic::instant(tick * ticks)
 }
 
 fn failover(bench: &Bench, stage: &Stage, rounds: usize) -> Outcome<()> {
@@ -116,6 +117,7 @@ fn failover(bench: &Bench, stage: &Stage, rounds: usize) -> Outcome<()> {
             // Met at any instant between two signs of life.
             std::thread::sleep(SHORT / 21 * u32::try_from(round % 7)?);
             let session = stage.session(*kind, &cast.leader)?;
+            let over = stage.departure(*kind, &cast.leader)?;
             // It says nothing more, and its connection can still be asked about.
             cast.troupe.signal(&cast.leader, Signal::STOP)?;
             let connections = stage.server.connections(0);
@@ -124,7 +126,7 @@ fn failover(bench: &Bench, stage: &Stage, rounds: usize) -> Outcome<()> {
             cast.troupe.kill(&former)?;
             let elected = cast.troupe.hear_word("leads")?;
             let at = elected.instant()?;
-            beyond.push(at.since(expiry(last.heard, last.timeout, stage.server.tick())));
+            beyond.push(at.since(expiry(stage.hear(over)?, stage.server.tick())));
             whole.push(at.since(last.heard + last.timeout));
             cast.leader = elected.by;
             cast.replace(&former)?;

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use tenure_core::Instant;
 use tenure_store::clock;
 use tenure_testkit::server::ZooKeeper;
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use zookeeper_client::{Acls, Client, CreateMode};
 
 use crate::common::Outcome;
@@ -88,6 +90,29 @@ impl Stage {
     pub fn session(&self, kind: Kind, candidate: &str) -> Outcome<i64> {
         let standing = self.standing(kind)?;
         Ok(*standing.get(candidate).ok_or_else(|| format!("{candidate} does not stand"))?)
+    }
+
+    /// Waits for a candidate's departure, from now on.
+    pub fn departure(&self, kind: Kind, candidate: &str) -> Outcome<JoinHandle<Instant>> {
+        let line = kind.line();
+        self.runtime.block_on(async {
+            for place in self.client.list_children(line).await? {
+                let path = format!("{line}/{place}");
+                let Ok((data, _, watcher)) = self.client.get_and_watch_data(&path).await else { continue };
+                if kind.candidate(&data)? == candidate {
+                    return Ok(tokio::spawn(async move {
+                        watcher.changed().await;
+                        clock::now()
+                    }));
+                }
+            }
+            Err(format!("{candidate} does not stand").into())
+        })
+    }
+
+    /// When it was told.
+    pub fn hear(&self, departure: JoinHandle<Instant>) -> Outcome<Instant> {
+        Ok(self.runtime.block_on(departure)?)
     }
 
     /// How many packets the server was sent by those who are connected, but for ourselves.

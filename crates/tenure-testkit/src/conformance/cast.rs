@@ -156,6 +156,11 @@ pub(crate) fn waiting(standing: Standing) -> Record {
     }
 }
 
+/// Whose a lease is that was handed over: kept for its heir, or, in a line, granted to it by the same write.
+pub(crate) fn successor(record: &Record) -> Option<&NodeId> {
+    record.heir.as_ref().or(record.holder.as_ref().map(|holder| &holder.node))
+}
+
 pub(crate) async fn read(store: &Arc<dyn Store>, name: &str) -> Record {
     store.read(election(name)).await.expect("the store answers").value
 }

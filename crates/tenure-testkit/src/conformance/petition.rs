@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tenure_core::{NodeId, Petition};
 use tenure_store::{EventKind, Petitioned, Store};
 
-use super::cast::{Node, election, events, read};
+use super::cast::{Node, election, events, read, successor};
 use super::fixture::Fixture;
 
 async fn ask(store: &Arc<dyn Store>, to: Option<&str>) -> Petitioned {
@@ -58,7 +58,7 @@ pub async fn a_leader_that_was_asked_makes_way_for_the_first_in_line(fixture: Ar
     second.stand("reports").await;
     ask(&store, None).await;
     leader.resign("reports").await;
-    assert_eq!(read(&store, "reports").await.heir, Some(first.id.clone()));
+    assert_eq!(successor(&read(&store, "reports").await), Some(&first.id));
     leader.stand("reports").await;
     second.stand("reports").await;
     assert!(first.lead("reports").await > term);
