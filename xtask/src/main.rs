@@ -4,9 +4,9 @@
 
 mod bench;
 mod cargo;
-#[cfg(test)]
 mod documented;
 mod progress;
+mod rehearse;
 mod setup;
 mod sim;
 mod suggest;
@@ -29,6 +29,7 @@ Chores:
   sim     simulates the core under faults; all arguments go to tenure-sim
   bench   measures; all arguments go to the benches
   torture real processes under random faults, on every store, judged from outside
+  rehearse  runs what of the documents' `cargo` lines is too long for `test`, each as shortly as it can
   tidy    the repository's own rules: a pure core, short files, living links
   setup   only installs what `test` needs
   help    this text
@@ -45,7 +46,7 @@ Examples:
 ";
 
 /// The names in `HELP`, for the suggestion after a slip of the finger.
-const CHORES: [&str; 7] = ["test", "sim", "bench", "torture", "tidy", "setup", "help"];
+const CHORES: [&str; 8] = ["test", "sim", "bench", "torture", "rehearse", "tidy", "setup", "help"];
 
 /// The exit code for words that were not understood, here as in the `tenure` command.
 const USAGE: u8 = 2;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Some("sim") => sim::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("torture") => torture::run(&rest),
+        Some("rehearse") => without_arguments("rehearse", &rest, rehearse::run),
         Some("tidy") => without_arguments("tidy", &rest, tidy::run),
         Some("setup") => without_arguments("setup", &rest, setup::run),
         Some("help" | "--help" | "-h") => {
