@@ -36,6 +36,10 @@ impl<'a> Transition<'a> {
         self.document.events += 1;
         let mut event = EventDocument::new(kind, node, term, data);
         event.sequence = self.document.events;
+        // They are one transition, and happen at one time.
+        if let Some(first) = self.events.first() {
+            event.time_us = first.time_us;
+        }
         event.index = u8::try_from(self.events.len()).unwrap_or(u8::MAX);
         self.events.push(event);
     }

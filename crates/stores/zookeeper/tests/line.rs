@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{LINE, claiming, connect, line, name, person};
 use futures_util::future::join_all;
 use tenure_core::{SessionId, Standing, Term};
-use tenure_store::{Claim, Resign, Store};
+use tenure_store::{Claim, EventKind, EventQuery, Resign, Store};
 use tenure_testkit::server::ZooKeeper;
 use tenure_testkit::stage::{ELECTION, until};
 use tenure_zookeeper::ZooKeeperStore;
@@ -152,6 +152,14 @@ async fn a_resignation_grants_the_lease_to_the_next_in_line_by_the_same_write() 
     assert_eq!(holder().await, None);
     let terms = store.read(name(ELECTION)).await.unwrap().value.term;
     assert_eq!(terms, Term::new(3), "granted once each");
+
+    // Nobody was without a leader in between, and the history says so.
+    let history = store.events(EventQuery::default()).await.unwrap().value;
+    let when = |kind, term| {
+        let found = history.iter().find(|event| event.kind == kind && event.term == Term::new(term));
+        found.unwrap_or_else(|| panic!("no {kind:?} of term {term} in {history:?}")).time
+    };
+    assert_eq!(when(EventKind::LeaderResigned, 1), when(EventKind::LeaderElected, 2));
 }
 
 /// A place is found again by the session in its name, but only one that the session owns is led from.

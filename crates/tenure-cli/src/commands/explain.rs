@@ -168,9 +168,15 @@ impl<'a> Story<'a> {
                 text.push_str(&format!("\nBefore it, {leader} led under term {term}, until {until}: {why}."));
             }
         }
-        if let Some(gap) = self.gap() {
-            let most = if self.after_silence() { "at most " } else { "" };
-            text.push_str(&format!("\nNobody led for {most}{}.", length(gap)));
+        match self.gap() {
+            Some(Duration::ZERO) => {
+                text.push_str("\nThe lease was passed on to it by the write that freed it.")
+            }
+            Some(gap) => {
+                let most = if self.after_silence() { "at most " } else { "" };
+                text.push_str(&format!("\nNobody led for {most}{}.", length(gap)));
+            }
+            None => {}
         }
         let lasted = length(self.lasted(now));
         text.push_str(&match &self.ending {
