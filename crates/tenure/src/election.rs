@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tracing::Instrument;
 
 use crate::error::ElectionError;
-use crate::gate::Desk;
+use crate::gate::Doorplate;
 use crate::leadership::Leadership;
 use crate::link::{Answered, Command, Link};
 use crate::office::Office;
@@ -72,13 +72,13 @@ pub struct Leader {
 pub(crate) struct Contest {
     pub name: ElectionName,
     pub link: Arc<Link>,
-    pub desk: Arc<Desk>,
+    pub doorplate: Arc<Doorplate>,
 }
 
 impl Contest {
     pub(crate) fn new(name: ElectionName, link: Arc<Link>) -> Self {
         link.tell(Command::Hold(name.clone()));
-        Self { name, link, desk: Arc::default() }
+        Self { name, link, doorplate: Arc::default() }
     }
 }
 
@@ -104,8 +104,8 @@ impl Election {
         &self.contest.link
     }
 
-    pub(crate) fn desk(&self) -> &Arc<Desk> {
-        &self.contest.desk
+    pub(crate) fn doorplate(&self) -> &Arc<Doorplate> {
+        &self.contest.doorplate
     }
 
     pub(crate) const fn contest(&self) -> &Arc<Contest> {

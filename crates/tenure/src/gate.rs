@@ -29,7 +29,7 @@ pub struct Gate {
 
 struct Inner {
     election: Election,
-    desk: Arc<Desk>,
+    doorplate: Arc<Doorplate>,
 }
 
 impl Drop for Inner {
@@ -64,9 +64,10 @@ impl Election {
     /// A gate before work that only the leader may do: see [`Gate`].
     #[must_use]
     pub fn gate(&self) -> Gate {
-        let desk = Arc::clone(self.desk());
-        self.link().tell(Command::OpenGate { election: self.name().clone(), desk: Arc::clone(&desk) });
-        Gate { inner: Arc::new(Inner { election: self.clone(), desk }) }
+        let doorplate = Arc::clone(self.doorplate());
+        self.link()
+            .tell(Command::OpenGate { election: self.name().clone(), doorplate: Arc::clone(&doorplate) });
+        Gate { inner: Arc::new(Inner { election: self.clone(), doorplate }) }
     }
 }
 
@@ -77,7 +78,7 @@ impl Gate {
     /// # Errors
     /// [`NotLeader`]: of the last term that was held, or that there was none.
     pub fn check(&self) -> Result<Term, NotLeader> {
-        match &*read(&self.inner.desk.tenant) {
+        match &*read(&self.inner.doorplate.tenant) {
             Some(tenant) => tenant.office.check(),
             None => Err(NotLeader { term: Term::NONE, reason: Reason::NotElected }),
         }
@@ -89,7 +90,7 @@ impl Gate {
     /// # Errors
     /// As for [`check`](Gate::check).
     pub fn enter(&self) -> Result<Pass, NotLeader> {
-        let tenant = read(&self.inner.desk.tenant);
+        let tenant = read(&self.inner.doorplate.tenant);
         let Some(Tenant { office, duty }) = &*tenant else {
             return Err(NotLeader { term: Term::NONE, reason: Reason::NotElected });
         };
@@ -103,13 +104,13 @@ impl Gate {
     /// Who leads, as far as this node knows, which may be itself. `None`: nobody, or not known yet.
     #[must_use]
     pub fn leader(&self) -> Option<Arc<KnownLeader>> {
-        self.inner.desk.known.borrow().leader.clone()
+        self.inner.doorplate.known.borrow().leader.clone()
     }
 
     /// Who led last, as far as this node knows: the leader, or without one whoever was before.
     #[must_use]
     pub fn last_leader(&self) -> Option<Arc<KnownLeader>> {
-        self.inner.desk.known.borrow().last.clone()
+        self.inner.doorplate.known.borrow().last.clone()
     }
 
     /// Whether this node is in touch with the store: its session is alive, by the clock. Otherwise what it
@@ -123,7 +124,7 @@ impl Gate {
     /// The term of the leader; without one, the highest that this node has seen.
     #[must_use]
     pub fn term(&self) -> Term {
-        self.inner.desk.known.borrow().term
+        self.inner.doorplate.known.borrow().term
     }
 
     /// The election.
@@ -197,7 +198,7 @@ impl fmt::Debug for Pass {
 
 /// What the gates of one election look at.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct Doorplate {
     /// The last grant to this node. Locked for writing only while another takes its place.
     tenant: RwLock<Option<Tenant>>,
     known: watch::Sender<Known>,
@@ -216,7 +217,7 @@ struct Known {
     term: Term,
 }
 
-impl Desk {
+impl Doorplate {
     /// The work under this office begins.
     pub(crate) fn seat(&self, office: &Arc<Office>, duty: &Arc<Duty>) {
         let tenant = Tenant { office: Arc::clone(office), duty: Arc::downgrade(duty) };

@@ -76,7 +76,7 @@ impl Charge {
             term = office.term.number(), reason = Empty
         );
         let duty = Arc::new(Duty { office: Arc::clone(office), contest: Arc::clone(contest), span });
-        contest.desk.seat(office, &duty);
+        contest.doorplate.seat(office, &duty);
         Self(duty)
     }
 

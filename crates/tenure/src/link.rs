@@ -12,7 +12,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use crate::election::{Contest, LeaderChange};
 use crate::error::{ElectionError, Ending};
 use crate::event::{NodeEvent, Subscription};
-use crate::gate::Desk;
+use crate::gate::Doorplate;
 use crate::held::Held;
 use crate::office::{Office, lock};
 use crate::partitions::Assigned;
@@ -118,10 +118,10 @@ pub(crate) enum Command {
     },
     /// An observer is gone.
     Unobserve(ElectionName),
-    /// Keep this desk told of who leads, and where.
+    /// Keep this doorplate told of who leads, and where.
     OpenGate {
         election: ElectionName,
-        desk: Arc<Desk>,
+        doorplate: Arc<Doorplate>,
     },
     /// One gate less.
     CloseGate(ElectionName),

@@ -32,7 +32,12 @@ pub(crate) async fn resign(inner: &Arc<Inner>, resign: &Resign) -> Result<(), St
 
 async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), Stopped> {
     let (paths, line) = (inner.paths(), tenant.line());
-    let view = View::read(line.client(), Over::Session, paths, &resign.election).await?;
+    // Whoever leads has seen by this connection that it does. A candidate may have been passed a
+    // lease that its server does not know of yet.
+    let view = match resign.term {
+        Some(_) => View::seen(line.client(), Over::Session, paths, &resign.election).await?,
+        None => View::read(line.client(), Over::Session, paths, &resign.election).await?,
+    };
     // It must not undo a claim that was sent after it: its node may have been told since that it leads.
     if tenant.seat(&resign.election, |seat| seat.answered > resign.attempt) {
         return Ok(());

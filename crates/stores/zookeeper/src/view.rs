@@ -31,16 +31,27 @@ impl View {
         paths: &Paths,
         election: &ElectionName,
     ) -> Result<Self, StoreError> {
+        // Both are on their way at once, and answered in this order.
+        let synced = client.sync(&paths.election(election));
+        let seen = Self::seen(client, over, paths, election);
+        let (synced, seen) = futures_util::future::join(synced, seen).await;
+        synced.map_err(|error| classify(&error, over))?;
+        seen
+    }
+
+    /// The same as this connection's server knows it, which may be behind: for whoever writes only if it is so.
+    pub(crate) async fn seen(
+        client: &Client,
+        over: Over,
+        paths: &Paths,
+        election: &ElectionName,
+    ) -> Result<Self, StoreError> {
         let path = paths.election(election);
-        let synced = client.sync(&path);
-        let mut reader = client.new_multi_reader();
         let failed = |error: Error| classify(&error, over);
+        let mut reader = client.new_multi_reader();
         reader.add_get_data(&path).map_err(failed)?;
         reader.add_get_children(&paths.line(election)).map_err(failed)?;
-        let read = reader.commit();
-        let (synced, read) = futures_util::future::join(synced, read).await;
-        synced.map_err(failed)?;
-        let mut read = read.map_err(failed)?.into_iter();
+        let mut read = reader.commit().await.map_err(failed)?.into_iter();
         let (document, version) = match read.next() {
             Some(MultiReadResult::Data { data, stat }) => {
                 (documents::read(&path, &data)?, Some(stat.version))

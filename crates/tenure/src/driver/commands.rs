@@ -9,7 +9,7 @@ use tenure_store::{Pending, Reply, Store, StoreError};
 use super::Driver;
 use super::slots::Candidate;
 use crate::error::{ElectionError, Ending};
-use crate::gate::Desk;
+use crate::gate::Doorplate;
 use crate::link::{Answered, Command};
 
 impl Driver {
@@ -59,9 +59,9 @@ impl Driver {
                 }
             }
             Command::Unobserve(election) => self.with(&election, |driver, key| driver.unobserve(key, now)),
-            Command::OpenGate { election, desk } => {
+            Command::OpenGate { election, doorplate } => {
                 let key = self.slots.key(&election, &mut self.machine);
-                self.open_gate(key, desk, now);
+                self.open_gate(key, doorplate, now);
             }
             Command::CloseGate(election) => self.with(&election, |driver, key| {
                 if let Some(slot) = driver.slots.get_mut(key) {
@@ -148,15 +148,15 @@ impl Driver {
         let Some(slot) = self.slots.get_mut(key) else { return };
         slot.observers.retain(|observer| !observer.is_closed());
         if slot.observers.is_empty() && slot.gates == 0 {
-            slot.desk = None;
+            slot.doorplate = None;
             self.machine.observe(key, false, now);
         }
     }
 
-    fn open_gate(&mut self, key: ElectionKey, desk: Arc<Desk>, now: Instant) {
+    fn open_gate(&mut self, key: ElectionKey, doorplate: Arc<Doorplate>, now: Instant) {
         if let Some(slot) = self.slots.get_mut(key) {
             slot.gates += 1;
-            slot.desk = Some(desk);
+            slot.doorplate = Some(doorplate);
             self.tell_gates(key);
             self.machine.observe(key, true, now);
         }
@@ -165,18 +165,18 @@ impl Driver {
     /// Tells the gates of an election who leads, and finds out where.
     pub(super) fn tell_gates(&mut self, key: ElectionKey) {
         let Some(slot) = self.slots.get(key) else { return };
-        let (Some(desk), Some(change)) = (&slot.desk, &slot.last) else { return };
+        let (Some(doorplate), Some(change)) = (&slot.doorplate, &slot.last) else { return };
         let own = change.leader.as_ref() == Some(&self.info.id);
         let address = if own { self.info.address.clone() } else { None };
-        if !desk.learn(change, address) || own {
+        if !doorplate.learn(change, address) || own {
             return;
         }
-        let (store, desk, term) = (Arc::clone(&self.store), Arc::clone(desk), change.term);
+        let (store, doorplate, term) = (Arc::clone(&self.store), Arc::clone(doorplate), change.term);
         let (limit, pause) = (self.ttl.max(Duration::from_secs(1)), self.settings.poll_every);
         self.asides.push(Box::pin(async move {
-            while desk.seeks(term) {
+            while doorplate.seeks(term) {
                 if let Ok(Ok(told)) = tokio::time::timeout(limit, store.nodes()).await {
-                    return desk.locate(term, &told.value);
+                    return doorplate.locate(term, &told.value);
                 }
                 tokio::time::sleep(pause).await;
             }

@@ -8,7 +8,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::election::LeaderChange;
 use crate::error::ElectionError;
-use crate::gate::Desk;
+use crate::gate::Doorplate;
 use crate::office::Office;
 
 /// What the driver knows of one election beside the machine.
@@ -24,7 +24,7 @@ pub(super) struct Slot {
     pub observers: Vec<watch::Sender<Option<LeaderChange>>>,
     pub last: Option<LeaderChange>,
     /// What its gates look at, while there are any.
-    pub desk: Option<Arc<Desk>>,
+    pub doorplate: Option<Arc<Doorplate>>,
     pub gates: usize,
     /// When it is looked whether whoever leads should make way for this node.
     pub failback_at: Option<Instant>,
@@ -84,7 +84,7 @@ impl Slots {
             released: Vec::new(),
             observers: Vec::new(),
             last: None,
-            desk: None,
+            doorplate: None,
             gates: 0,
             failback_at: None,
         });
