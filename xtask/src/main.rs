@@ -60,7 +60,7 @@ fn main() -> ExitCode {
         Some("sim") => sim::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("torture") => torture::run(&rest),
-        Some("rehearse") => without_arguments("rehearse", &rest, rehearse::run),
+        Some("rehearse") => rehearse::run(&rest),
         Some("tidy") => without_arguments("tidy", &rest, tidy::run),
         Some("setup") => without_arguments("setup", &rest, setup::run),
         Some("help" | "--help" | "-h") => {

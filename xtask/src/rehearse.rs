@@ -6,15 +6,38 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::cargo::Cargo;
-use crate::documented;
 use crate::progress::Progress;
+use crate::{documented, usage_error};
 
 /// Long enough for a fault or two on every store.
 const TORTURE: &str = "--seconds 10";
 
-/// Runs all of them, also after one that fails.
-pub fn run() -> ExitCode {
-    let acts = acts(documented::lines().into_iter().map(|(_, line)| line));
+const HELP: &str = "\
+Runs the `cargo` lines of the documents that are too long for `cargo xtask test`, each as shortly as it can.
+
+Usage: cargo xtask rehearse [WORD]
+
+  WORD   only those with this word in them
+
+Example: cargo xtask rehearse install
+";
+
+/// Runs all of them, or those with this word, also after one that fails.
+pub fn run(args: &[String]) -> ExitCode {
+    let word = match args {
+        [] => "",
+        [word] if !word.starts_with('-') => word,
+        [flag] if flag == "--help" || flag == "-h" => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => return usage_error("one word at most: see `cargo xtask rehearse --help`"),
+    };
+    let mut acts = acts(documented::lines().into_iter().map(|(_, line)| line));
+    acts.retain(|act| act.to_string().contains(word));
+    if acts.is_empty() {
+        return usage_error(&format!("no line of the documents that is rehearsed has `{word}` in it"));
+    }
     let mut progress = Progress::begin(acts.len());
     let failures: Vec<String> =
         acts.iter().filter_map(|act| progress.step(&act.to_string(), || act.run()).err()).collect();

@@ -35,7 +35,8 @@ pub enum Order {
 pub struct Hello {
     /// The supervisor's process.
     pub supervisor: i32,
-    /// Its process group, which the program joins: a terminal's signals reach both.
+    /// The process group that programs join: the supervisor's, so that a terminal's signals reach both; 0, without
+    /// a terminal: one of their own.
     pub group: i32,
     /// `None`: the default store.
     pub store: Option<String>,

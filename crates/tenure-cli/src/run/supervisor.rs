@@ -19,6 +19,14 @@ use crate::serving::{Beside, Door};
 use crate::voice::Voice;
 use crate::{registration, store};
 
+/// The process group for programs: ours where a terminal's signals have to reach both, and otherwise one of their
+/// own (0). Without a terminal our group is often an orphaned one: if then a program of it ends while we are stopped,
+/// the kernel hangs up on the whole group, and so on whoever has started us.
+fn program_group() -> i32 {
+    let has_terminal = std::fs::File::open("/dev/tty").is_ok();
+    if has_terminal { rustix::process::getpgrp().as_raw_nonzero().get() } else { 0 }
+}
+
 pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> Result<Exit, Failure> {
     let id = registration::node_id(&asked.node);
     let voice = Voice { json: global.json, election: asked.election(), node: id.clone() };
@@ -26,7 +34,7 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
     let margins = Margins::of(&asked.node);
     let hello = Hello {
         supervisor: rustix::process::getpid().as_raw_nonzero().get(),
-        group: rustix::process::getpgrp().as_raw_nonzero().get(),
+        group: program_group(),
         store: store::url(global)?,
         namespace: global.namespace.to_string(),
         patience: margins.patience,

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::stage::{NEVER, Stage, lives, sh, until, written};
+use super::stage::{NEVER, Stage, lives, sh, signal, until, written};
 use super::witness;
 
 /// Where Debian's `faketime` keeps its library, whatever the machine is called.
@@ -46,6 +46,32 @@ fn a_hang_up_reaches_the_program_and_the_command_ends_with_it() {
     until("it runs", || stage.printed("alpha").contains("here").then_some(()));
     run.signal(Signal::HUP);
     assert_eq!(run.code(), 128 + 1, "the program took it as its end");
+}
+
+/// Without a terminal (cron, a service, a container) whoever starts the command is in an orphaned process group with
+/// it. If a member of that ends whose parent is elsewhere, and another one is stopped, the kernel hangs up on all.
+#[test]
+fn a_stopped_command_without_a_terminal_costs_its_caller_nothing() {
+    let stage = Stage::new();
+    let (pid, hung_up) = (stage.path("pid"), stage.path("hung-up"));
+    let script =
+        format!("trap 'echo > {}' HUP; \"$@\" & echo $! > {}; wait; wait", hung_up.display(), pid.display());
+    let mut caller = std::process::Command::new("setsid");
+    caller.args(["sh", "-c", &script, "sh", env!("CARGO_BIN_EXE_tenure"), "run", "--election", "nightly"]);
+    caller.args(["--node", "alpha", "--ttl", "1s", "--"]).args(witness::command());
+    caller.env("TENURE_STORE", stage.place().url()).env(witness::LOG, stage.log());
+    let mut caller = caller.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let beat = stage.beat_of("alpha", 0);
+    let command = written(&pid).trim().parse().unwrap();
+    signal(command, Signal::STOP);
+    until("the program is gone", || (!lives(beat.pid)).then_some(()));
+    signal(command, Signal::CONT);
+    until("it runs again", || {
+        witness::beats(&stage.log()).iter().any(|later| later.pid != beat.pid).then_some(())
+    });
+    assert!(!hung_up.exists(), "the caller was hung up on");
+    signal(command, Signal::TERM);
+    caller.wait().unwrap();
 }
 
 /// A real terminal, whose window is closed: the kernel hangs up, and there is nobody to write to any more.
