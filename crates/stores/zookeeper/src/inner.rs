@@ -34,7 +34,7 @@ pub(crate) struct Inner {
     pub former: Mutex<HashMap<SessionId, Vec<ElectionName>>>,
     /// The holders whose departure an observer is told of.
     pub observed: Mutex<HashSet<String>>,
-    /// Whose session is whose: that never changes, and a hand-over need not ask.
+    /// Whose session is whose: that never changes, and a second hand-over to it need not ask.
     pub names: Mutex<HashMap<SessionId, String>>,
 }
 

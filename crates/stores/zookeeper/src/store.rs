@@ -16,7 +16,6 @@ use zookeeper_client::Client;
 
 use crate::address::Address;
 use crate::engine::Engine;
-use crate::error::Over;
 use crate::inner::Inner;
 use crate::link::Link;
 use crate::paths::Paths;
@@ -178,10 +177,6 @@ impl Store for ZooKeeperStore {
                 }
                 None => {
                     let (view, record) = registry::read(&inner, &connected.client, &election).await?;
-                    // Whoever leads, and hands over one day, knows then to whom.
-                    if let Some(next) = view.waiting().first() {
-                        inner.node_in(&connected.client, Over::Store, &election, next).await?;
-                    }
                     let path = |name: &str| format!("{}/{name}", inner.paths().line(&election));
                     (record, view.holder().map(|holder| path(&holder.name)))
                 }

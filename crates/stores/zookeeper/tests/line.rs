@@ -101,16 +101,23 @@ async fn of_five_hundred_candidates_a_departure_wakes_one() {
     assert_eq!(changed, [&places[middle - 1], &places[middle]]);
 }
 
+/// So many who stand, the first of whom leads.
+async fn standing(store: &ZooKeeperStore, count: u128) -> Vec<SessionId> {
+    let mut sessions = Vec::new();
+    for number in 1..=count {
+        let session = common::open_for(store, number, LONG).await;
+        claim(store, session, 1).await;
+        sessions.push(session);
+    }
+    sessions
+}
+
 /// Its neighbours may have gone too: whoever is woken reads the whole line again.
 #[tokio::test]
 async fn whoever_is_woken_finds_that_several_have_gone_at_once() {
     let server = ZooKeeper::start();
     let store = connect(&server.url()).await.unwrap();
-    let mut sessions = Vec::new();
-    for number in 1..=4 {
-        sessions.push(common::open_for(&store, number, LONG).await);
-        claim(&store, sessions[sessions.len() - 1], 1).await;
-    }
+    let sessions = standing(&store, 4).await;
     let person = person(&server).await;
     // Those in between first: whoever leads passes the lease on to the next who is there.
     for session in sessions[..3].iter().rev() {
@@ -125,30 +132,23 @@ async fn whoever_is_woken_finds_that_several_have_gone_at_once() {
 async fn a_resignation_grants_the_lease_to_the_next_in_line_by_the_same_write() {
     let server = ZooKeeper::start();
     let store = connect(&server.url()).await.unwrap();
-    let mut sessions = Vec::new();
-    for number in 1..=3 {
-        sessions.push(common::open_for(&store, number, LONG).await);
-        claim(&store, sessions[sessions.len() - 1], 1).await;
-    }
-    let resign = |session, term| {
-        let resign = Resign { session, election: name(ELECTION), attempt: 2, term, to: None };
-        store.resign(resign)
+    let sessions = standing(&store, 3).await;
+    let resign = async |session, attempt| {
+        let resign = Resign { session, election: name(ELECTION), attempt, term: None, to: None };
+        store.resign(resign).await.unwrap();
     };
     let holder =
         async || store.read(name(ELECTION)).await.unwrap().value.holder.map(|one| one.pulse.stamp.session);
-    resign(sessions[0], None).await.unwrap();
+    resign(sessions[0], 2).await;
     assert_eq!(holder().await, Some(sessions[1]));
     assert_eq!(claim(&store, sessions[1], 3).await, Standing::Leading { term: Term::new(2) });
-
-    // Whoever does not want it any more has the lease that it never heard of, and passes that on too.
-    resign(sessions[1], Some(Term::new(2))).await.unwrap(); // sent before the claim: it is void
+    resign(sessions[1], 2).await; // sent before that claim: it is void
     assert_eq!(holder().await, Some(sessions[1]));
-    store
-        .resign(Resign { session: sessions[1], election: name(ELECTION), attempt: 4, term: None, to: None })
-        .await
-        .unwrap();
+
+    // Whoever withdraws gives a lease up with it that it has not heard of yet.
+    resign(sessions[1], 4).await;
     assert_eq!(holder().await, Some(sessions[2]));
-    resign(sessions[2], None).await.unwrap();
+    resign(sessions[2], 2).await;
     assert_eq!(holder().await, None);
     let terms = store.read(name(ELECTION)).await.unwrap().value.term;
     assert_eq!(terms, Term::new(3), "granted once each");
