@@ -1,7 +1,7 @@
 //! Every `cargo` line in the documents is one that works: a chore with flags that it knows, an example that is there.
 //! Those that take long are run by `cargo xtask rehearse`.
 
-#[path = "../../crates/tenure-cli/tests/docs/book.rs"]
+#[path = "../../crates/tenure-cli/tests/it/docs/book.rs"]
 #[allow(
     clippy::unwrap_used,
     reason = "a document that cannot be read ends the chore, or the test, right there"

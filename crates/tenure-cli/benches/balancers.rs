@@ -3,17 +3,17 @@
 #![allow(clippy::unwrap_used, reason = "a drill that unwraps has failed")]
 #![allow(dead_code, reason = "the tests use more of the drill")]
 
-#[path = "../tests/sidecar/balancer.rs"]
+#[path = "../tests/it/sidecar/balancer.rs"]
 mod balancer;
-#[path = "../tests/sidecar/clients.rs"]
+#[path = "../tests/it/sidecar/clients.rs"]
 mod clients;
-#[path = "../tests/sidecar/cluster.rs"]
+#[path = "../tests/it/sidecar/cluster.rs"]
 mod cluster;
 #[path = "../../tenure-testkit/benches/common/mod.rs"]
 mod common;
-#[path = "../tests/sidecar/drill.rs"]
+#[path = "../tests/it/sidecar/drill.rs"]
 mod drill;
-#[path = "../tests/sidecar/ledger.rs"]
+#[path = "../tests/it/sidecar/ledger.rs"]
 mod ledger;
 
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use super::repository::{File, Repository};
 /// The one crate that may say `unsafe`: what it does with the system is reviewed there.
 const UNSAFE_PLACE: &str = "crates/tenure-sys/src/";
 /// And the test that forks: nothing but a real fork shows what a child finds.
-const FORKING_TEST: &str = "crates/tenure/tests/isolation.rs";
+const FORKING_TEST: &str = "crates/tenure/tests/it/isolation.rs";
 
 const UNFINISHED: [(&str, &str); 4] = [
     ("todo!", "finish it, or leave it out"),

@@ -1,0 +1,13 @@
+//! The store on real MariaDB servers, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+
+mod clocks;
+mod common;
+mod conformance;
+mod connecting;
+mod deadlocks;
+mod defects;
+mod news;
+mod rights;
+mod scenarios;
+mod settings;

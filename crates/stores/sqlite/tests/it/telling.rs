@@ -1,0 +1,128 @@
+//! News between stores on one file.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use crate::common::{Place, claiming, name, open, place, resigning, win};
+use futures_util::StreamExt;
+use tenure_core::{Namespace, Stamp};
+use tenure_store::{Hint, Hints, Options, Store};
+
+/// The next hint about elections.
+async fn next(hints: &mut Hints) -> Option<Hint> {
+    loop {
+        let hint = tokio::time::timeout(Duration::from_secs(5), hints.next()).await.expect("no hint came");
+        if hint != Some(Hint::Nodes) {
+            return hint;
+        }
+    }
+}
+
+async fn silence(hints: &mut Hints) {
+    let heard = tokio::time::timeout(Duration::from_millis(100), hints.next()).await;
+    assert!(heard.is_err(), "{heard:?}");
+}
+
+fn about(election: &str) -> Option<Hint> {
+    Some(Hint::Election(name(election)))
+}
+
+fn signal(place: &Place) -> std::path::PathBuf {
+    format!("{}-news", place.path.display()).into()
+}
+
+#[tokio::test]
+async fn a_transition_reaches_another_store_on_the_file() {
+    let place = place();
+    let (here, there) = (place.store().await, place.store().await);
+    let mut hints = there.news();
+    let node = open(&here, 1).await;
+    win(&here, node, "reports").await;
+    assert_eq!(next(&mut hints).await, about("reports"));
+    here.resign(resigning(node, "reports")).await.unwrap();
+    assert_eq!(next(&mut hints).await, about("reports"));
+    assert!(there.read(name("reports")).await.unwrap().value.holder.is_none());
+}
+
+#[tokio::test]
+async fn what_is_no_transition_wakes_nobody() {
+    let place = place();
+    let (here, there) = (place.store().await, place.store().await);
+    let (leader, candidate) = (open(&here, 1).await, open(&here, 2).await);
+    win(&here, leader, "reports").await;
+    let mut hints = there.news();
+    while tokio::time::timeout(Duration::from_millis(200), hints.next()).await.is_ok() {}
+    here.renew(leader, 2, 1).await.unwrap();
+    here.claim(claiming(candidate, "reports")).await.unwrap();
+    here.read(name("reports")).await.unwrap();
+    silence(&mut hints).await;
+}
+
+#[tokio::test]
+async fn a_retired_session_is_news_in_every_election_that_it_led() {
+    let place = place();
+    let (here, there) = (place.store().await, place.store().await);
+    let (old, new) = (open(&here, 1).await, open(&here, 2).await);
+    for election in ["a", "b", "c"] {
+        win(&here, old, election).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let mut hints = there.news();
+    let mut claim = claiming(new, "a");
+    claim.over = Some(Stamp { session: old, sequence: 1 });
+    here.claim(claim).await.unwrap();
+    let mut heard = vec![next(&mut hints).await, next(&mut hints).await, next(&mut hints).await];
+    heard.sort_by_key(|hint| format!("{hint:?}"));
+    assert_eq!(heard, [about("a"), about("b"), about("c")]);
+}
+
+#[tokio::test]
+async fn another_namespace_is_no_news() {
+    let place = place();
+    let blue = Options { namespace: Namespace::new("blue").unwrap(), ..Options::default() };
+    let there = tenure_sqlite::SqliteStore::open(&place.path, blue).await.unwrap();
+    let here = place.store().await;
+    let mut hints = there.news();
+    let node = open(&here, 1).await;
+    win(&here, node, "reports").await;
+    silence(&mut hints).await;
+}
+
+#[tokio::test]
+async fn a_signal_file_that_was_deleted_or_replaced_is_watched_again() {
+    let place = place();
+    let (here, there) = (place.store().await, place.store().await);
+    let node = open(&here, 1).await;
+    let mut hints = there.news();
+
+    std::fs::remove_file(signal(&place)).unwrap();
+    assert_eq!(next(&mut hints).await, Some(Hint::All));
+    win(&here, node, "after deletion").await;
+    assert_eq!(next_election(&mut hints).await, about("after deletion"));
+
+    std::fs::write(place.dir.path().join("else"), "").unwrap();
+    std::fs::rename(place.dir.path().join("else"), signal(&place)).unwrap();
+    assert_eq!(next(&mut hints).await, Some(Hint::All));
+    win(&here, node, "after replacement").await;
+    assert_eq!(next_election(&mut hints).await, about("after replacement"));
+}
+
+/// Both stores repair the file, so that some more general hints may come first.
+async fn next_election(hints: &mut Hints) -> Option<Hint> {
+    loop {
+        match next(hints).await {
+            Some(Hint::All) => {}
+            hint => return hint,
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_hints_end_with_the_store() {
+    let place = place();
+    let store = place.store().await;
+    let mut hints = store.news();
+    drop(store);
+    assert_eq!(next(&mut hints).await, None);
+}

@@ -1,0 +1,179 @@
+//! The line: whoever waits watches one place, and a departure wakes one candidate.
+
+use crate::common;
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use crate::common::{LINE, claiming, connect, line, name, person};
+use futures_util::future::join_all;
+use tenure_core::{SessionId, Standing, Term};
+use tenure_store::{Claim, EventKind, EventQuery, Resign, Store};
+use tenure_testkit::server::ZooKeeper;
+use tenure_testkit::stage::{ELECTION, until};
+use tenure_zookeeper::ZooKeeperStore;
+
+const CANDIDATES: u128 = 500;
+const LONG: Duration = Duration::from_secs(120);
+
+/// Who watches which place: connections of candidates, by the path that they watch.
+fn watches(server: &ZooKeeper) -> BTreeMap<String, Vec<String>> {
+    let mut watches: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let said = server.ask(0, "wchp");
+    let mut path = String::new();
+    for text in said.lines() {
+        match text.strip_prefix('\t') {
+            Some(session) => watches.entry(path.clone()).or_default().push(session.to_owned()),
+            None => path = text.to_owned(),
+        }
+    }
+    watches.retain(|path, _| path.starts_with(LINE));
+    watches
+}
+
+async fn claim(store: &ZooKeeperStore, session: SessionId, attempt: u64) -> Standing {
+    store.claim(Claim { attempt, ..claiming(session) }).await.unwrap().value
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_five_hundred_candidates_a_departure_wakes_one() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let mut sessions = Vec::new();
+    for number in 1..=CANDIDATES {
+        sessions.push(common::open_for(&store, number, LONG).await);
+    }
+    assert!(matches!(claim(&store, sessions[0], 1).await, Standing::Leading { .. }));
+    let rest = join_all(sessions[1..].iter().map(|session| claim(&store, *session, 1))).await;
+    assert!(rest.iter().all(|standing| matches!(standing, Standing::Queued { .. })));
+
+    // Its own place, so that it hears of an end; and the one before. Nobody else watches.
+    let person = person(&server).await;
+    let mut places = line(&person).await;
+    places.sort_by_key(|place| place.rsplit('-').next().unwrap().to_owned());
+    assert_eq!(places.len(), sessions.len());
+    let watched = watches(&server);
+    let mut owners = HashMap::new();
+    for place in &places {
+        let (_, stat) = person.get_data(&format!("{LINE}/{place}")).await.unwrap();
+        owners.insert(place.clone(), format!("0x{:x}", stat.ephemeral_owner));
+    }
+    for (index, place) in places.iter().enumerate() {
+        let mut expected = Vec::new();
+        if index > 0 {
+            expected.push(owners[place].clone());
+        }
+        if let Some(next) = places.get(index + 1) {
+            expected.push(owners[next].clone());
+        }
+        let mut found = watched.get(&format!("{LINE}/{place}")).cloned().unwrap_or_default();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "place {index} of {}", places.len());
+    }
+
+    // One in the middle goes: the one behind it closes up, and nobody else watches anything new.
+    let middle = places.len() / 2;
+    let number = |place: &str| u128::from_str_radix(place.split('-').nth(2).unwrap(), 16).unwrap();
+    let leaves = SessionId::from_u128(number(&places[middle]));
+    let election = name(ELECTION);
+    store.resign(Resign { session: leaves, election, attempt: 2, term: None, to: None }).await.unwrap();
+    let behind = SessionId::from_u128(number(&places[middle + 1]));
+    let Standing::Queued { ahead, behind: pulse, .. } = claim(&store, behind, 3).await else {
+        panic!("it does not lead")
+    };
+    assert_eq!(ahead as usize, middle, "those who were before it, but for one");
+    assert_eq!(pulse.stamp.session, SessionId::from_u128(number(&places[middle - 1])));
+    let after = watches(&server);
+    let changed: Vec<_> = places
+        .iter()
+        .filter(|place| {
+            let path = format!("{LINE}/{place}");
+            let sorted = |all: &BTreeMap<String, Vec<String>>| {
+                let mut one = all.get(&path).cloned().unwrap_or_default();
+                one.sort();
+                one
+            };
+            sorted(&watched) != sorted(&after)
+        })
+        .collect();
+    assert_eq!(changed, [&places[middle - 1], &places[middle]]);
+}
+
+/// So many who stand, the first of whom leads.
+async fn standing(store: &ZooKeeperStore, count: u128) -> Vec<SessionId> {
+    let mut sessions = Vec::new();
+    for number in 1..=count {
+        let session = common::open_for(store, number, LONG).await;
+        claim(store, session, 1).await;
+        sessions.push(session);
+    }
+    sessions
+}
+
+/// Its neighbours may have gone too: whoever is woken reads the whole line again.
+#[tokio::test]
+async fn whoever_is_woken_finds_that_several_have_gone_at_once() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let sessions = standing(&store, 4).await;
+    let person = person(&server).await;
+    // Those in between first: whoever leads passes the lease on to the next who is there.
+    for session in sessions[..3].iter().rev() {
+        store.close(*session).await.unwrap();
+    }
+    until(async || line(&person).await.len() == 1).await;
+    assert_eq!(claim(&store, sessions[3], 2).await, Standing::Leading { term: Term::new(2) });
+}
+
+/// One write frees the lease and grants it: whoever is next learns its term by asking, and others see it lead.
+#[tokio::test]
+async fn a_resignation_grants_the_lease_to_the_next_in_line_by_the_same_write() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let sessions = standing(&store, 3).await;
+    let resign = async |session, attempt| {
+        let resign = Resign { session, election: name(ELECTION), attempt, term: None, to: None };
+        store.resign(resign).await.unwrap();
+    };
+    let holder =
+        async || store.read(name(ELECTION)).await.unwrap().value.holder.map(|one| one.pulse.stamp.session);
+    resign(sessions[0], 2).await;
+    assert_eq!(holder().await, Some(sessions[1]));
+    assert_eq!(claim(&store, sessions[1], 3).await, Standing::Leading { term: Term::new(2) });
+    resign(sessions[1], 2).await; // sent before that claim: it is void
+    assert_eq!(holder().await, Some(sessions[1]));
+
+    // Whoever withdraws gives a lease up with it that it has not heard of yet.
+    resign(sessions[1], 4).await;
+    assert_eq!(holder().await, Some(sessions[2]));
+    resign(sessions[2], 2).await;
+    assert_eq!(holder().await, None);
+    let terms = store.read(name(ELECTION)).await.unwrap().value.term;
+    assert_eq!(terms, Term::new(3), "granted once each");
+
+    // Nobody was without a leader in between, and the history says so.
+    let history = store.events(EventQuery::default()).await.unwrap().value;
+    let when = |kind, term| {
+        let found = history.iter().find(|event| event.kind == kind && event.term == Term::new(term));
+        found.unwrap_or_else(|| panic!("no {kind:?} of term {term} in {history:?}")).time
+    };
+    assert_eq!(when(EventKind::LeaderResigned, 1), when(EventKind::LeaderElected, 2));
+}
+
+/// A place is found again by the session in its name, but only one that the session owns is led from.
+#[tokio::test]
+async fn a_place_that_bears_our_name_and_is_not_ours_is_refused() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let session = common::open_for(&store, 1, LONG).await;
+    claim(&store, session, 1).await;
+    let election = name(ELECTION);
+    store.resign(Resign { session, election, attempt: 2, term: None, to: None }).await.unwrap();
+    let person = person(&server).await;
+    let forged = format!("{LINE}/c-7fffffff-{session}-");
+    let anybody = zookeeper_client::Acls::anyone_all();
+    let options = zookeeper_client::CreateMode::EphemeralSequential.with_acls(anybody);
+    person.create(&forged, br#"{"node":"n1"}"#, &options).await.unwrap();
+    let refused = store.claim(Claim { attempt: 3, ..claiming(session) }).await.unwrap_err();
+    assert!(refused.to_string().contains("does not own"), "{refused}");
+}

@@ -1,0 +1,14 @@
+//! The store on real ZooKeeper servers, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+
+mod common;
+mod conformance;
+mod encryption;
+mod faults;
+mod given;
+mod go;
+mod line;
+mod others;
+mod rights;
+mod seed_defects;
+mod seed_library;

@@ -1,0 +1,89 @@
+//! Whether a store can be relied on, and how fast it is: check and bench.
+
+use super::stage::{Stage, fields, tenure};
+
+#[test]
+fn a_sound_store_is_found_sound_and_the_ttl_that_it_supports_is_told() {
+    let stage = Stage::new();
+    let said = stage.tenure(&["check"]);
+    for words in ["journal      ok     wal", "synchronous  ok     full", "news         ok     inotify"] {
+        assert!(said.out.contains(words), "{said:?}");
+    }
+    assert!(said.out.contains(" or more, from here"), "{said:?}");
+    assert!(said.out.contains("a renewal takes "), "{said:?}");
+    assert!(!said.out.contains('\u{1b}'));
+}
+
+#[test]
+fn a_check_in_json_has_the_names_of_the_contract() {
+    let stage = Stage::new();
+    let said = stage.tenure(&["check", "--json"]);
+    let report = said.json();
+    assert_eq!(fields(&report), ["findings", "fine", "read_ms", "renew_ms", "supported_ttl_ms"]);
+    let findings = report["findings"].as_array().unwrap();
+    assert!(findings.iter().all(|finding| fields(finding) == ["advice", "fine", "name", "value"]));
+    assert_eq!(fields(&report["renew_ms"]), ["p50", "p99"]);
+    assert!(report["supported_ttl_ms"].as_u64().unwrap() >= 50);
+    // A busy machine may be too slow to be fine; the code says the same as the report.
+    assert_eq!(said.code, Some(i32::from(report["fine"] != true)));
+    let named = |name: &str| findings.iter().find(|finding| finding["name"] == name).unwrap();
+    for name in ["file", "journal", "synchronous", "schema", "file system", "boot clock"] {
+        assert_eq!(named(name)["fine"], true, "{name}");
+    }
+    assert!(named("file")["value"].as_str().unwrap().contains("tenure.db"));
+}
+
+#[test]
+fn the_session_of_a_check_is_closed_again() {
+    let stage = Stage::new();
+    stage.tenure(&["check"]);
+    let nodes = stage.tenure(&["nodes", "--json"]).done().lines();
+    let [node] = nodes.as_slice() else { panic!("{nodes:?}") };
+    assert!(node["node_id"].as_str().unwrap().starts_with("check-"), "{node}");
+    assert_eq!(node["state"], "left");
+}
+
+#[test]
+fn what_is_wrong_is_a_warning_with_advice_and_the_answer_is_no() {
+    let stage = Stage::new();
+    let path = stage.directory.path().join("tenure.db");
+    // Renewals fail, as they do for whoever may only read.
+    let store = rusqlite::Connection::open(path).unwrap();
+    store
+        .execute_batch(
+            "CREATE TRIGGER refuse BEFORE UPDATE OF sequence ON tenure_sessions
+             BEGIN SELECT RAISE(ABORT, 'refused by a test'); END",
+        )
+        .unwrap();
+    let said = stage.tenure(&["check"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    let row = said.out.lines().find(|line| line.starts_with("session")).unwrap();
+    assert!(row.contains("WARN   cannot be kept"), "{said:?}");
+}
+
+#[test]
+fn the_store_for_tests_is_checked_too() {
+    let said = tenure(&["check", "--store", "memory:"]);
+    assert!(said.out.contains("inside this process"), "{said:?}");
+}
+
+#[test]
+fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
+    let stage = Stage::new();
+    let said = stage.tenure(&["bench", "--rounds", "3", "--crashes", "1", "--ttl", "4s", "--json"]).done();
+    let report = said.json();
+    let names = ["failover_ms", "handover_ms", "idle", "read_ms", "renew_ms", "ttl_ms"];
+    assert_eq!(fields(&report), names, "{said:?}");
+    assert_eq!(fields(&report["idle"]), ["cpu_percent", "other_requests", "renewals"]);
+    // A crash is only noticed by silence; whoever is asked to make way says so.
+    let took = |figure: &str| report[figure]["p50"].as_f64().unwrap();
+    assert!(took("failover_ms") > took("handover_ms"), "{report}");
+    for listing in ["nodes", "elections", "events"] {
+        assert_eq!(stage.tenure(&[listing, "--json"]).done().out, "", "{listing}");
+    }
+}
+
+#[test]
+fn processes_cannot_meet_in_a_store_inside_one_of_them() {
+    tenure(&["bench", "--store", "memory:"]).refused(2, "name another with --store");
+}

@@ -1,0 +1,56 @@
+//! Finding the store, or saying why not.
+
+use super::stage::{Said, Stage, command, tenure};
+
+#[test]
+fn a_slip_in_the_store_url_is_a_matter_of_usage_and_a_right_one_is_shown() {
+    for (url, words) in [
+        ("sqlit:./x.db", "no store answers to the scheme `sqlit:`"),
+        ("x.db", "it has no scheme"),
+        ("sqlite:", "the path of the file is missing"),
+        ("sqlite:./x.db?wal=off", "unknown parameter `wal`"),
+        ("sqlite:./x.db?history=no", "`history=no` is wrong"),
+    ] {
+        tenure(&["nodes", "--store", url]).refused(2, words);
+    }
+    tenure(&["nodes", "--store", "sqlit:x"]).refused(2, "a right URL is `sqlite:./tenure.db`");
+}
+
+#[test]
+fn a_store_that_cannot_be_used_has_a_code_of_its_own() {
+    tenure(&["nodes", "--store", "sqlite:/no/such/x.db"]).refused(69, "mkdir -p /no/such");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.db");
+    std::fs::write(&path, "this is no database, but a text of some length ".repeat(20)).unwrap();
+    let url = format!("sqlite:{}", path.display());
+    for arguments in [["nodes"].as_slice(), &["check"], &["leader", "nightly"], &["events", "--follow"]] {
+        let said = command().args(arguments).args(["--store", &url]).output().unwrap();
+        Said::of(&said).refused(69, "it is not a SQLite database");
+    }
+}
+
+#[test]
+fn whoever_reads_json_gets_errors_in_json() {
+    let said = tenure(&["nodes", "--json", "--store", "sqlite:/no/such/x.db"]).refused(69, "");
+    let error: serde_json::Value = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(error["exit_code"], 69);
+    assert!(error["error"].as_str().unwrap().contains("/no/such"));
+    assert_eq!(said.out, "");
+}
+
+#[test]
+fn the_default_store_lies_in_the_state_directory() {
+    let state = tempfile::tempdir().unwrap();
+    let said = command().arg("nodes").env("XDG_STATE_HOME", state.path()).output().unwrap();
+    Said::of(&said).done();
+    assert!(state.path().join("tenure/tenure.db").exists());
+}
+
+#[test]
+fn namespaces_do_not_see_each_other() {
+    let stage = Stage::new();
+    let _alpha = stage.leads("alpha");
+    assert_eq!(stage.tenure(&["leader", "nightly"]).done().out, "alpha\n");
+    stage.tenure(&["leader", "nightly", "--namespace", "blue"]).refused(1, "nobody leads `nightly`");
+    assert_eq!(stage.tenure(&["nodes", "--json", "--namespace", "blue"]).done().lines().len(), 0);
+}

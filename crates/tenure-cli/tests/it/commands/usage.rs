@@ -1,0 +1,121 @@
+//! How the command explains itself.
+
+use std::process::Stdio;
+
+use super::stage::{Said, command, tenure};
+
+const COMMANDS: [&str; 29] = [
+    "run",
+    "node",
+    "demo",
+    "leader",
+    "status",
+    "elections",
+    "nodes",
+    "events",
+    "watch",
+    "top",
+    "resign",
+    "transfer",
+    "delete",
+    "check",
+    "explain",
+    "partitions",
+    "partitions create",
+    "partitions list",
+    "partitions show",
+    "partitions resize",
+    "partitions drop",
+    "partitions pause",
+    "partitions move",
+    "partitions drain",
+    "config",
+    "config show",
+    "completions",
+    "man",
+    "version",
+];
+
+#[test]
+fn every_subcommand_has_an_example_in_its_help() {
+    for words in COMMANDS {
+        let arguments: Vec<_> = words.split(' ').chain(["--help"]).collect();
+        let help = tenure(&arguments).done();
+        assert!(help.out.contains("Example"), "{words}: {}", help.out);
+        assert!(help.out.contains("tenure "), "{words}");
+    }
+    assert!(tenure(&["--help"]).done().out.contains("Exit codes: 0 done, 1 the answer is no, 2 usage"));
+}
+
+#[test]
+fn an_unknown_flag_is_refused_with_the_one_that_was_meant() {
+    tenure(&["status", "--jsn"]).refused(2, "a similar argument exists: '--json'");
+}
+
+#[test]
+fn an_unknown_subcommand_is_refused_with_the_one_that_was_meant() {
+    tenure(&["statsu"]).refused(2, "a similar subcommand exists: 'status'");
+}
+
+#[test]
+fn a_missing_or_impossible_election_is_a_matter_of_usage() {
+    tenure(&["leader"]).refused(2, "<ELECTION>");
+    tenure(&["leader", ""]).refused(2, "the election name is empty");
+    tenure(&["resign", "nightly", "--timeout", "soon"]).refused(2, "write it like 250ms, 10s or 1m30s");
+}
+
+#[test]
+fn what_needs_a_terminal_says_what_to_do_without_one() {
+    tenure(&["top", "nightly"]).refused(2, "tenure status nightly");
+}
+
+#[test]
+fn the_version_names_the_stores_of_this_build() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        tenure(&["version"]).done().out,
+        format!("tenure {version} (stores: sqlite, postgres, mysql, zk, raft, memory)\n")
+    );
+    let json = tenure(&["version", "--json"]).done().json();
+    let stores = ["sqlite", "postgres", "mysql", "zk", "raft", "memory"];
+    assert_eq!(json, serde_json::json!({"version": version, "stores": stores}));
+}
+
+#[test]
+fn completions_know_the_subcommands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(tenure(&["completions", shell]).done().out.contains("transfer"), "{shell}");
+    }
+}
+
+#[test]
+fn completions_do_not_mind_when_nobody_reads_them() {
+    for arguments in [["completions", "zsh"].as_slice(), &["man"]] {
+        let mut child =
+            command().args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let said = Said::of(&child.wait_with_output().unwrap());
+        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    assert!(tenure(&["man"]).done().out.contains(".TH tenure 1"));
+    let directory = tempfile::tempdir().unwrap();
+    let pages = directory.path().join("man1");
+    tenure(&["man", "--dir", pages.to_str().unwrap()]).done();
+    assert!(pages.join("tenure.1").exists());
+    for words in COMMANDS {
+        let page = pages.join(format!("tenure-{}.1", words.replace(' ', "-")));
+        assert!(page.exists(), "{}", page.display());
+    }
+    tenure(&["man", "--dir", "/dev/null/x"]).refused(1, "the pages cannot be written to `/dev/null/x`");
+}
+
+#[test]
+fn help_shows_no_secret_of_the_environment() {
+    let help = command().arg("--help").env("TENURE_STORE", "postgres://me:secret@h/db").output().unwrap();
+    let help = Said::of(&help).done();
+    assert!(help.out.contains("TENURE_STORE") && !help.out.contains("secret"), "{}", help.out);
+}

@@ -1,0 +1,19 @@
+//! `tenure node` on PostgreSQL: the very same tests as on a SQLite file.
+
+#[path = "../node/client.rs"]
+mod client;
+#[path = "../node/membership.rs"]
+mod membership;
+#[path = "../node/orders.rs"]
+mod orders;
+#[path = "../run/place.rs"]
+mod place;
+#[path = "../node/rows.rs"]
+mod rows;
+#[path = "../node/stage.rs"]
+mod stage;
+#[path = "../node/streams.rs"]
+mod streams;
+
+/// The store of these tests.
+const STORE: place::Kind = place::Kind::Postgres;

@@ -1,0 +1,18 @@
+//! `tenure node` on a Raft group: the very same tests as on a SQLite file.
+
+mod alone;
+#[path = "../node/client.rs"]
+mod client;
+#[path = "../node/membership.rs"]
+mod membership;
+#[path = "../node/orders.rs"]
+mod orders;
+#[path = "../run/place.rs"]
+mod place;
+#[path = "../node/stage.rs"]
+mod stage;
+#[path = "../node/streams.rs"]
+mod streams;
+
+/// The store of these tests.
+const STORE: place::Kind = place::Kind::Raft;

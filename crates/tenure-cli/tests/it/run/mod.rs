@@ -1,0 +1,16 @@
+//! `tenure run` from outside: the built binary, real processes, a SQLite file.
+
+mod crashes;
+mod ends;
+mod faults;
+mod losses;
+mod ordinary;
+mod partitions;
+mod place;
+mod service;
+mod stage;
+mod stops;
+mod witness;
+
+/// The store of these tests.
+const STORE: place::Kind = place::Kind::Sqlite;

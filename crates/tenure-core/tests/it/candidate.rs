@@ -1,0 +1,294 @@
+//! What a candidate does, and at which instant: the exact requests and events.
+
+use std::time::Duration;
+
+use crate::stage::{RACE, Stage, TTL, free, led, ms, pulse};
+use tenure_core::{
+    Age, Answer, Capabilities, Event, ExpiryJudge, Failure, News, NodeId, Opening, Record, Refusal, Settings,
+    Standing, StoreIdentity, Succession, Term, Verb,
+};
+
+const EXACT: fn(u64) -> Age = |millis| Age::Exact(ms(millis));
+
+#[test]
+fn a_candidate_claims_and_leads() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    let Verb::Claim { over: None, disinherit: None, outwaited: None, above: Term::NONE, since: None, .. } =
+        claim.verb
+    else {
+        panic!("{claim:?}")
+    };
+    stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(4) }));
+    assert_eq!(stage.check(), Some(Term::new(4)));
+    assert_eq!(stage.machine.stand(stage.key, stage.now), Err(Refusal::AlreadyStanding));
+}
+
+#[test]
+fn a_follower_takes_over_at_the_very_instant_and_not_a_poll_later() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    for _ in 0..10 {
+        let renewal = stage.next_request();
+        stage.renewed(&renewal);
+    }
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    let received = stage.now;
+    stage.refuse(claim.id, led(1, 5, EXACT(4000)));
+    let take = stage.next_deed();
+    assert_eq!(stage.now, received + TTL - ms(4000));
+    let Verb::Claim { over: Some(stamp), above, .. } = take.verb else { panic!("{take:?}") };
+    assert_eq!((stamp, above), (pulse(5, Age::Unknown).stamp, Term::new(1)));
+}
+
+#[test]
+fn at_first_contact_even_an_exact_age_waits_for_a_full_ttl() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(9999)));
+    let met = stage.now - Duration::from_millis(1);
+    stage.next_deed();
+    assert_eq!(stage.now, met + TTL);
+}
+
+#[test]
+fn a_renewal_of_the_holder_starts_the_wait_anew() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let take = stage.next_deed();
+    stage.refuse(take.id, led(1, 8, EXACT(2000)));
+    let received = stage.now;
+    let Verb::Claim { over: Some(stamp), .. } = stage.next_deed().verb else { panic!() };
+    assert_eq!(stamp.sequence, 8);
+    assert_eq!(stage.now, received + TTL - ms(2000));
+}
+
+#[test]
+fn a_hint_is_a_reason_to_ask_and_no_proof() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    stage.machine.hint(stage.key, stage.now);
+    let Verb::Claim { over: None, .. } = stage.request().verb else { panic!("nobody is retired by a hint") };
+}
+
+#[test]
+fn a_hint_that_crosses_an_answer_is_not_lost() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    stage.machine.hint(stage.key, stage.now);
+    assert!(stage.verbs().is_empty(), "one question at a time");
+    stage.refuse(claim.id, led(1, 5, EXACT(0)));
+    assert!(matches!(stage.verbs()[..], [Verb::Claim { .. }]), "asked again at once");
+}
+
+#[test]
+fn an_uncertain_claim_is_asked_again_and_leads_if_it_was_granted() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let first = stage.request();
+    let deadline = stage.machine.deadline();
+    let again = stage.next_deed();
+    assert!(stage.now >= first.give_up, "after the first was given up");
+    assert_eq!(stage.check(), None, "not leader meanwhile");
+    stage.answer(first.id, Answer::Claim(Standing::Leading { term: Term::new(1) }));
+    assert_eq!(stage.check(), None, "a late answer is discarded");
+    stage.answer(again.id, Answer::Claim(Standing::Leading { term: Term::new(1) }));
+    assert_eq!(stage.check(), Some(Term::new(1)));
+    assert!(stage.machine.deadline() <= deadline, "a claim is worth no more than its session");
+}
+
+#[test]
+fn a_withdrawn_candidate_voids_the_claim_that_is_under_way() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let Verb::Claim { attempt: claimed, .. } = stage.request().verb else { panic!() };
+    stage.machine.withdraw(stage.key, stage.now);
+    let resign = stage.request();
+    let Verb::Resign { attempt, term: None, .. } = resign.verb else { panic!("{resign:?}") };
+    assert!(attempt > claimed);
+    stage.answer(resign.id, Answer::Resign);
+    assert_eq!(stage.events(), [Event::Withdrawn { election: stage.key }]);
+}
+
+#[test]
+fn a_lease_that_is_kept_for_us_is_claimed_at_once_and_without_courtesy() {
+    let heir = Record { heir: Some(NodeId::new("me").unwrap()), ..free(3) };
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(3, 5, EXACT(0)));
+    stage.machine.hint(stage.key, stage.now);
+    let claim = stage.request();
+    stage.answer(claim.id, Answer::Claim(Standing::Refused { seen: heir, outranked: true }));
+    let claim = stage.next_deed();
+    assert!(matches!(claim.verb, Verb::Claim { outwaited: Some(_), .. }), "{claim:?}");
+}
+
+#[test]
+fn a_lease_that_is_kept_for_another_is_left_to_it_for_a_ttl() {
+    let kept = Record { heir: Some(NodeId::new("other").unwrap()), ..free(3) };
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), kept);
+    let seen = stage.now;
+    let Verb::Claim { disinherit, .. } = stage.next_deed().verb else { panic!() };
+    assert_eq!(disinherit, Some(Term::new(3)));
+    assert_eq!(stage.now, seen + TTL);
+}
+
+#[test]
+fn an_outranked_candidate_waits_for_a_moment_and_then_takes_what_nobody_took() {
+    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    stage.answer(claim.id, Answer::Claim(Standing::Refused { seen: free(3), outranked: true }));
+    let seen = stage.now;
+    let claim = stage.next_deed();
+    assert!(matches!(claim.verb, Verb::Claim { outwaited: Some(_), .. }));
+    assert_eq!(stage.now, seen + TTL / 20);
+}
+
+#[test]
+fn a_takeover_delay_is_kept_after_a_loss_and_not_for_a_fresh_election() {
+    let settings = Settings { takeover_delay: ms(4000), ..Settings::new(TTL) };
+    let mut fresh = Stage::open(RACE, settings);
+    fresh.machine.stand(fresh.key, fresh.now).unwrap();
+    let look = fresh.request();
+    fresh.answer(look.id, Answer::Read(free(0)));
+    assert!(matches!(fresh.verbs()[..], [Verb::Claim { .. }]), "nobody was lost");
+
+    let mut stage = Stage::refused(RACE, settings, led(1, 5, EXACT(0)));
+    stage.machine.hint(stage.key, stage.now);
+    let look = stage.request();
+    assert!(matches!(look.verb, Verb::Read { .. }), "a claim would be granted on the spot");
+    stage.answer(look.id, Answer::Read(free(1)));
+    let lost = stage.now;
+    assert!(matches!(stage.next_deed().verb, Verb::Claim { .. }));
+    assert_eq!(stage.now, lost + ms(4000));
+}
+
+#[test]
+fn a_node_that_is_not_eligible_is_refused() {
+    let settings = Settings { eligible: false, ..Settings::new(TTL) };
+    let mut stage = Stage::open(RACE, settings);
+    assert_eq!(stage.machine.stand(stage.key, stage.now), Err(Refusal::NotEligible));
+}
+
+#[test]
+fn after_another_store_answered_nothing_is_claimed_for_a_full_ttl() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(7, 5, EXACT(0)));
+    stage.machine.hint(stage.key, stage.now);
+    let claim = stage.request();
+    stage.store = StoreIdentity(2);
+    stage.refuse(claim.id, free(3));
+    let noticed = stage.now;
+    let (mut claimed, mut told) = (None, None);
+    while claimed.is_none() {
+        let request = stage.next_request();
+        match request.verb {
+            Verb::Open { .. } => stage.answer(request.id, Answer::Open(Opening::Opened { ttl: TTL })),
+            Verb::Renew { .. } => stage.renewed(&request),
+            Verb::Read { .. } => {
+                let term = if told.is_some() { 7 } else { 3 };
+                stage.answer(request.id, Answer::Read(free(term)));
+            }
+            Verb::Claim { above, tell_only: true, .. } => {
+                told = Some((above, stage.now));
+                stage.refuse(request.id, free(7));
+            }
+            Verb::Claim { above, .. } => claimed = Some(above),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(told, Some((Term::new(7), noticed)), "the store is told at once of what it has forgotten");
+    assert_eq!(claimed, Some(Term::new(7)), "above all that was ever seen");
+    assert!(stage.now >= noticed + TTL, "a leader of the other history may still lead");
+}
+
+#[test]
+fn the_end_of_an_election_is_told_to_its_candidate() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    stage.machine.hint(stage.key, stage.now);
+    let claim = stage.request();
+    let seen = Record { term: Term::new(2), ended: Term::new(2), ..Record::default() };
+    stage.refuse(claim.id, seen);
+    assert!(stage.events().contains(&Event::Ended { election: stage.key }));
+    assert!(matches!(stage.verbs()[..], [Verb::Resign { .. }]), "no claim of it is left behind");
+}
+
+#[test]
+fn where_nobody_tells_a_candidate_looks_every_poll() {
+    let polls = Capabilities { news: News::Poll, ..RACE };
+    let mut stage = Stage::refused(polls, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let seen = stage.now;
+    assert!(matches!(stage.next_deed().verb, Verb::Read { .. }));
+    assert_eq!(stage.now, seen + TTL / 6);
+}
+
+#[test]
+fn where_the_store_judges_a_claim_retires_nobody() {
+    let judged = Capabilities { expiry: ExpiryJudge::Store, ..RACE };
+    let mut stage = Stage::refused(judged, Settings::new(TTL), led(1, 5, Age::Unknown));
+    let Verb::Claim { over: None, .. } = stage.next_deed().verb else { panic!() };
+}
+
+#[test]
+fn in_a_queue_a_candidate_times_only_the_one_ahead() {
+    let queue = Capabilities { succession: Succession::Queue, ..RACE };
+    let mut stage = Stage::open(queue, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    let seen = led(1, 70, EXACT(0));
+    let behind = pulse(33, EXACT(0));
+    stage.answer(claim.id, Answer::Claim(Standing::Queued { ahead: 2, behind, seen }));
+    let Verb::Claim { over: Some(stamp), .. } = stage.next_deed().verb else { panic!() };
+    assert_eq!(stamp.sequence, 33);
+}
+
+#[test]
+fn a_session_in_the_way_is_looked_at_soon_and_then_ever_more_seldom() {
+    let occupied = Answer::Open(Opening::Occupied { pulse: pulse(5, EXACT(0)) });
+    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    stage.machine.start(stage.now);
+    let mut pauses = Vec::new();
+    for _ in 0..8 {
+        let open = stage.next_request();
+        let asked = stage.now;
+        stage.answer(open.id, occupied.clone());
+        stage.wake();
+        pauses.push(stage.now.since(asked));
+    }
+    assert!(pauses[0] <= ms(50), "its session may be closed this very moment: {pauses:?}");
+    assert!(pauses.is_sorted() && pauses[7] <= TTL / 6, "{pauses:?}");
+}
+
+#[test]
+fn a_former_life_is_outlasted_and_a_second_process_is_told_apart() {
+    let occupied = |sequence| Answer::Open(Opening::Occupied { pulse: pulse(sequence, EXACT(0)) });
+    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    stage.machine.start(stage.now);
+    let began = stage.now;
+    let taken = loop {
+        let open = stage.next_request();
+        let Verb::Open { over, .. } = open.verb else { panic!("{open:?}") };
+        if over.is_some() {
+            break over;
+        }
+        stage.answer(open.id, occupied(5));
+    };
+    assert_eq!(taken, Some(pulse(5, Age::Unknown).stamp), "silent for its whole life");
+    assert_eq!(stage.now, began + TTL);
+
+    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    stage.machine.start(stage.now);
+    for sequence in [5, 6, 7] {
+        let open = stage.next_request();
+        stage.answer(open.id, occupied(sequence));
+    }
+    assert!(stage.events().contains(&Event::NodeIdTaken), "two renewals are no last breath");
+}
+
+#[test]
+fn a_store_that_is_away_is_asked_again_with_pauses() {
+    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    stage.machine.start(stage.now);
+    let began = stage.now;
+    for _ in 0..10 {
+        let open = stage.next_request();
+        stage.fail(open.id, Failure::Unavailable);
+    }
+    assert!(stage.now > began + TTL / 2, "ten tries took {:?}", stage.now.since(began));
+}

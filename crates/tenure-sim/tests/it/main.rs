@@ -1,0 +1,5 @@
+//! The simulation, in one binary.
+#![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
+
+mod documented;
+mod plants;

@@ -1,0 +1,126 @@
+//! Members are killed or stopped: those that lead the election, the group, both, or neither.
+
+use std::time::Duration;
+
+use tenure_store::clock;
+
+use super::crew::{Crew, Leader};
+
+const TTL: Duration = Duration::from_secs(2);
+
+/// A crew in which the member that leads the election leads the group too, or does not.
+fn crew(both: bool) -> (Crew, Leader) {
+    let crew = Crew::of_three(TTL);
+    let mut leader = crew.leader_above(0);
+    loop {
+        let head = crew.head();
+        if (head == leader.machine) == both {
+            return (crew, leader);
+        }
+        // Whoever leads the election hands it over, until it is as we want it.
+        let to = if both { head } else { (0..3).find(|&number| number != head).unwrap() };
+        let handed = crew.ask(async move |store| {
+            use tenure::Store as _;
+            let (election, to) = (tenure::ElectionName::new(super::ELECTION).unwrap(), format!("n{to}"));
+            store.petition(election, Some(tenure::NodeId::new(to).unwrap())).await
+        });
+        if handed.is_ok() {
+            leader = crew.leader_above(leader.term);
+        }
+    }
+}
+
+/// How long nobody led after this one.
+fn gap(leaderships: &[tenure_testkit::checker::Leadership], term: u64) -> Duration {
+    let under = |wanted: u64| leaderships.iter().find(|led| led.term == wanted).unwrap();
+    Duration::from_nanos(under(term + 1).from - under(term).until)
+}
+
+/// Kills the member that leads the election.
+fn costs_one_ttl(both: bool) {
+    let (mut crew, leader) = crew(both);
+    crew.kill(leader.machine);
+    crew.leader_above(leader.term);
+    let lasted = gap(&crew.verdict(), leader.term);
+    // Silence of a whole ttl, and a moment for the group to elect its own head meanwhile.
+    assert!(lasted < TTL + TTL / 2, "nobody led for {lasted:?}");
+}
+
+#[test]
+fn the_loss_of_the_machine_that_leads_both_does_not_cost_a_second_ttl() {
+    costs_one_ttl(true);
+}
+
+#[test]
+fn the_loss_of_a_leader_that_does_not_lead_the_group_costs_a_ttl_too() {
+    costs_one_ttl(false);
+}
+
+#[test]
+fn the_loss_of_the_member_that_leads_the_group_costs_no_election_its_leader() {
+    let (mut crew, leader) = crew(false);
+    crew.kill(crew.head());
+    // A new head, which has taken a few renewals.
+    let end = clock::now() + TTL * 2;
+    while clock::now() < end {
+        crew.head();
+    }
+    let leaderships = crew.verdict();
+    assert!(leaderships.iter().all(|led| led.term <= leader.term), "{leaderships:?}");
+}
+
+#[test]
+fn the_loss_of_any_other_member_changes_nothing_and_it_comes_back_on_its_own_disk() {
+    let (mut crew, leader) = crew(true);
+    let other = (0..3).find(|&number| number != leader.machine).unwrap();
+    let before = crew.members();
+    crew.kill(other);
+    crew.start(other);
+    let address = crew.address(other);
+    let back = loop {
+        let members = crew.members();
+        let found =
+            members.iter().find(|member| member.address == address && member.behind == Some(0)).cloned();
+        if let Some(found) = found {
+            break found;
+        }
+    };
+    assert!(before.iter().any(|member| member.id == back.id), "under its own name");
+    let leaderships = crew.verdict();
+    assert!(leaderships.iter().all(|led| led.term <= leader.term), "{leaderships:?}");
+}
+
+#[test]
+fn a_leader_that_stands_still_is_succeeded_and_knows_it_when_it_goes_on() {
+    let (mut crew, leader) = crew(true);
+    crew.stop(leader.machine);
+    let next = crew.leader_above(leader.term);
+    crew.go_on(leader.machine);
+    assert_eq!(crew.lost(&leader).text("reason"), "lapsed");
+    let leaderships = crew.verdict();
+    assert!(leaderships.iter().any(|led| led.term == next.term));
+}
+
+#[test]
+fn a_leader_whose_majority_is_killed_steps_down_and_somebody_leads_when_it_is_back() {
+    let (mut crew, leader) = crew(true);
+    let others = [0, 1, 2].into_iter().filter(|&number| number != leader.machine);
+    others.clone().for_each(|number| crew.kill(number));
+    assert_eq!(crew.lost(&leader).text("reason"), "lapsed");
+    for number in others {
+        crew.start(number);
+    }
+    crew.leader_above(leader.term);
+    crew.verdict();
+}
+
+#[test]
+fn all_are_killed_at_once_and_the_group_goes_on_where_it_was() {
+    let (mut crew, leader) = crew(true);
+    (0..3).for_each(|number| crew.kill(number));
+    for number in 0..3 {
+        crew.start(number);
+    }
+    assert!(crew.leader_above(leader.term).term > leader.term);
+    crew.verdict();
+}

@@ -1,0 +1,85 @@
+//! The network is cut: in halves, in one direction, everywhere; and healed.
+
+use std::time::Duration;
+
+use super::crew::{Crew, Leader};
+
+const TTL: Duration = Duration::from_secs(2);
+
+/// Cuts the leader off in some way, and demands that it steps down before another one starts.
+fn cut_off(cut: impl FnOnce(&Crew, &Leader)) {
+    let crew = Crew::of_three(TTL);
+    let old = crew.leader_above(0);
+    cut(&crew, &old);
+    let lost = crew.lost(&old);
+    let next = crew.leader_above(old.term);
+    assert_ne!(next.machine, old.machine);
+    assert!(lost.at() < next.at, "the minority's leader steps down before the majority's starts");
+    heal(&crew);
+    crew.verdict();
+}
+
+/// Heals the network, and waits until whoever was cut off has found back: every member has applied the same.
+fn heal(crew: &Crew) {
+    crew.lan.heal();
+    let end = tenure_store::clock::now() + super::HANG;
+    loop {
+        let members = crew.members();
+        assert_eq!(members.len(), 3);
+        if members.iter().all(|member| member.behind.is_some_and(|behind| behind < 5)) {
+            return;
+        }
+        assert!(tenure_store::clock::now() < end, "{members:?}");
+    }
+}
+
+#[test]
+fn a_leader_on_the_side_of_the_minority_steps_down_before_the_majority_elects_another() {
+    cut_off(|crew, leader| crew.lan.part(&[crew.machine(leader.machine)]));
+}
+
+#[test]
+fn a_leader_that_nobody_hears_is_succeeded_without_overlap() {
+    cut_off(|crew, leader| crew.machine(leader.machine).mute());
+}
+
+#[test]
+fn a_leader_that_hears_nobody_is_succeeded_without_overlap() {
+    cut_off(|crew, leader| crew.machine(leader.machine).deafen());
+}
+
+#[test]
+fn a_leader_on_the_side_of_the_majority_goes_on_and_whoever_was_cut_off_finds_back() {
+    let crew = Crew::of_three(TTL);
+    let leader = crew.leader_above(0);
+    let other = (0..3).find(|&number| number != leader.machine).unwrap();
+    crew.lan.part(&[crew.machine(other)]);
+    // The group may need a new head; the election does not need a new leader.
+    let end = tenure_store::clock::now() + TTL * 2;
+    while tenure_store::clock::now() < end {
+        crew.head();
+    }
+    heal(&crew);
+    let leaderships = crew.verdict();
+    assert!(leaderships.iter().all(|led| led.term <= leader.term), "{leaderships:?}");
+}
+
+#[test]
+fn without_a_majority_nobody_leads_and_with_one_somebody_does_again() {
+    let crew = Crew::of_three(TTL);
+    let old = crew.leader_above(0);
+    let everybody: Vec<_> = (0..3).map(|number| crew.machine(number)).collect();
+    for here in &everybody {
+        for there in everybody.iter().filter(|there| there.address() != here.address()) {
+            here.lose_from(there);
+        }
+    }
+    let lost = crew.lost(&old);
+    // Longer than it takes to elect somebody where that is possible.
+    std::thread::sleep(TTL * 2);
+    let healed = tenure_store::clock::now().as_nanos();
+    crew.lan.heal();
+    let next = crew.leader_above(old.term);
+    assert!(lost.at() < healed && next.at > healed, "nobody was elected while there was no majority");
+    crew.verdict();
+}
