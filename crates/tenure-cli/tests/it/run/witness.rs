@@ -20,9 +20,10 @@ pub const DEAF: &str = "WITNESS_DEAF";
 /// The words that start a witness.
 pub fn command() -> Vec<String> {
     let me = std::env::current_exe().unwrap().display().to_string();
-    [me.as_str(), "--exact", "witness::plays_the_program", "--nocapture", "--quiet"]
-        .map(String::from)
-        .to_vec()
+    // This test's own path, without the crate's name: each store has a module of its own.
+    let (_, module) = module_path!().split_once("::").unwrap();
+    let test = format!("{module}::plays_the_program");
+    [me.as_str(), "--exact", &test, "--nocapture", "--quiet"].map(String::from).to_vec()
 }
 
 /// Not a test of its own: what the other tests run. Without its variable it has nothing to say.
