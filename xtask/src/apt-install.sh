@@ -17,5 +17,14 @@ elif [ ! -e "$policy" ]; then
 fi
 
 export DEBIAN_FRONTEND=noninteractive
-apt-get update
-apt-get install -y --no-install-recommends "$@"
+install() {
+    apt-get update && apt-get install -y --no-install-recommends "$@"
+}
+
+install "$@" && exit
+# An installation that was interrupted, or a package that failed to configure, keeps apt from doing anything
+# until it is repaired. A mirror that did not answer may do so now.
+echo "the installation failed; repairing (dpkg --configure -a, apt-get -f install) and trying once more" >&2
+dpkg --configure -a || true
+apt-get -f install -y || true
+install "$@"

@@ -63,7 +63,8 @@ impl Cargo {
         }
     }
 
-    fn command(&self) -> Command {
+    /// The call, to be run with other streams.
+    pub fn command(&self) -> Command {
         // The cargo that runs us, so that a `+toolchain` on the command line stays in force.
         let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = Command::new(cargo);

@@ -25,7 +25,7 @@ pub fn lines() -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{CHORES, bench, test};
+    use crate::{CHORES, bench, flakes, test};
 
     /// Those of others are read from what they say of themselves.
     const SIM: &str = include_str!("../../crates/tenure-sim/src/main.rs");
@@ -46,7 +46,7 @@ mod tests {
         match (after(0), after(1)) {
             (Some("xtask"), Some(chore)) => arguments(chore, &words[2..]),
             // What follows is a line of `tenure`, and checked as one.
-            (Some("run"), Some("--")) => Ok(()),
+            (Some("run"), Some("--")) | (Some("test"), None) => Ok(()),
             (Some("run"), Some("--example")) => {
                 there(&format!("crates/tenure/examples/{}.rs", after(2).unwrap_or("")))
             }
@@ -59,6 +59,7 @@ mod tests {
         match chore {
             "test" => test::understands(words),
             "bench" => bench::understands(words),
+            "flakes" => flakes::understands(words),
             "sim" => told_of(SIM, words),
             "torture" => told_of(TORTURE, words),
             known if CHORES.contains(&known) && words.is_empty() => Ok(()),

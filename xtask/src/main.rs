@@ -5,6 +5,9 @@
 mod bench;
 mod cargo;
 mod documented;
+mod flakes;
+mod green;
+mod nextest;
 mod progress;
 mod rehearse;
 mod setup;
@@ -26,6 +29,8 @@ Usage: cargo xtask CHORE [ARGS]
 
 Chores:
   test    every check and every test; installs what is missing, and says so
+  flakes  the tests several times beside busy processors, and which of them failed at least once
+  green   whether HEAD is the commit on which `test` passed last
   sim     simulates the core under faults; all arguments go to tenure-sim
   bench   measures; all arguments go to the benches
   torture real processes under random faults, on every store, judged from outside
@@ -38,6 +43,7 @@ Examples:
   cargo xtask test                      what CI runs
   cargo xtask test --quick              without the long simulation and the documentation
   cargo xtask test -- deadline          hands `deadline` to cargo-nextest: only tests of that name
+  cargo xtask flakes --runs 10          ten runs of the tests beside two busy threads
   cargo xtask sim --seeds 10000         many seeds
   cargo xtask sim --seed 42             one seed again, the same to the last bit
   cargo xtask bench                     all benches
@@ -46,7 +52,8 @@ Examples:
 ";
 
 /// The names in `HELP`, for the suggestion after a slip of the finger.
-const CHORES: [&str; 8] = ["test", "sim", "bench", "torture", "rehearse", "tidy", "setup", "help"];
+const CHORES: [&str; 10] =
+    ["test", "flakes", "green", "sim", "bench", "torture", "rehearse", "tidy", "setup", "help"];
 
 /// The exit code for words that were not understood, here as in the `tenure` command.
 const USAGE: u8 = 2;
@@ -57,6 +64,8 @@ fn main() -> ExitCode {
     let rest: Vec<String> = args.collect();
     match chore.as_deref() {
         Some("test") => test::run(&rest),
+        Some("flakes") => flakes::run(&rest),
+        Some("green") => without_arguments("green", &rest, green::run),
         Some("sim") => sim::run(&rest),
         Some("bench") => bench::run(&rest),
         Some("torture") => torture::run(&rest),

@@ -228,7 +228,11 @@ fn install_tools() -> Result<bool, String> {
             continue;
         }
         println!("installing cargo tool cargo-{tool}: {why} (once; takes some minutes)");
-        let install = Cargo::new(&format!("install --locked cargo-{tool}"));
+        // Built as they are released, with link-time optimisation, they take several times as long.
+        let install = Cargo::new(&format!("install --locked cargo-{tool}"))
+            .environment("CARGO_PROFILE_RELEASE_LTO", "off")
+            .environment("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
+            .environment("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
         match install.run() {
             Ok(status) if status.success() => installed = true,
             Ok(status) => return Err(format!("`{install}` failed ({status}); run it yourself to see why")),
@@ -241,7 +245,9 @@ fn install_tools() -> Result<bool, String> {
 fn succeed(command: &mut Command, by_hand: &str) -> Result<(), String> {
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("the installation failed ({status}); by hand: {by_hand}")),
+        Ok(status) => Err(format!(
+            "the installation failed ({status}), and its output above says why; repair that, then run by hand: {by_hand}"
+        )),
         Err(error) => Err(format!("cannot start the installation: {error}; by hand: {by_hand}")),
     }
 }
@@ -258,14 +264,22 @@ mod tests {
         fn new(name: &str, exit: u8) -> Self {
             let directory = env::temp_dir().join(format!("tenure-xtask-{}-{name}", std::process::id()));
             fs::create_dir_all(&directory).unwrap();
-            let apt = directory.join("apt-get");
-            let script = format!(
-                "#!/bin/sh\nset +e\n{0}/policy; echo \"$? $*\" >>{0}/calls\n[ $1 = update ] || exit {exit}\n",
-                directory.display()
+            let debian = Self(directory);
+            debian.program(
+                "apt-get",
+                &format!(
+                    "{0}/policy; echo \"$? $*\" >>{0}/calls\n[ $1 != install ] || [ -e {0}/repaired ] || exit {exit}",
+                    debian.0.display()
+                ),
             );
-            fs::write(&apt, script).unwrap();
-            fs::set_permissions(&apt, fs::Permissions::from_mode(0o755)).unwrap();
-            Self(directory)
+            debian.program("dpkg", &format!("echo \"dpkg $*\" >>{}/calls", debian.0.display()));
+            debian
+        }
+
+        fn program(&self, name: &str, script: &str) {
+            let path = self.0.join(name);
+            fs::write(&path, format!("#!/bin/sh\nset +e\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         }
 
         fn install(&self, packages: &[&str]) -> bool {
@@ -314,6 +328,17 @@ mod tests {
         let debian = FakeDebian::new("refused", 0);
         assert!(debian.install(&["gcc", "sqlite3"]));
         assert_eq!(debian.calls(), "101 update\n101 install -y --no-install-recommends gcc sqlite3\n");
+        assert!(!debian.policy().exists());
+    }
+
+    #[test]
+    fn an_installation_that_fails_once_is_repaired_and_tried_again() {
+        let debian = FakeDebian::new("repaired", 100);
+        let repair = format!("echo \"dpkg $*\" >>{0}/calls; touch {0}/repaired", debian.0.display());
+        debian.program("dpkg", &repair);
+        assert!(debian.install(&["sqlite3"]));
+        let install = "101 update\n101 install -y --no-install-recommends sqlite3\n";
+        assert_eq!(debian.calls(), format!("{install}dpkg --configure -a\n101 -f install -y\n{install}"));
         assert!(!debian.policy().exists());
     }
 

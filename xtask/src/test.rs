@@ -4,8 +4,9 @@ use std::env;
 use std::process::ExitCode;
 
 use crate::cargo::Cargo;
+use crate::nextest::{self, REAL, STORES};
 use crate::progress::Progress;
-use crate::{setup, sim, suggest, tidy, usage_error};
+use crate::{green, setup, sim, suggest, tidy, usage_error};
 
 const HELP: &str = "\
 Every check and every test; installs what is missing, and says so.
@@ -14,16 +15,16 @@ Usage: cargo xtask test [--quick] [-- NEXTEST ARGS]
 
   --quick   skips the long simulation and the documentation
 
-Example: cargo xtask test --quick -- --no-fail-fast
-";
+A step that fails does not keep the others from running. The summary names every failure with the command that
+repeats it. A complete run in which nothing fails leaves its commit in target/green (see `cargo xtask green`).
 
-/// The features of `tenure` that bring a store. Each must build without the others.
-const STORES: [&str; 6] = ["sqlite", "postgres", "mysql", "zookeeper", "raft", "memory"];
+Example: cargo xtask test --quick -- deadline
+";
 
 /// Enough for about a minute of simulation on an ordinary machine.
 const SEEDS: &str = "30000";
 
-/// Runs everything; stops at the first step that fails.
+/// Runs everything, also after a step that fails.
 pub fn run(args: &[String]) -> ExitCode {
     if matches!(args.first().map(String::as_str), Some("--help" | "-h")) {
         print!("{HELP}");
@@ -37,20 +38,55 @@ pub fn run(args: &[String]) -> ExitCode {
         eprintln!("xtask: cannot go to the repository's root: {error}");
         return ExitCode::FAILURE;
     }
+    let commit = green::commit();
+    green::forget();
     let steps = steps(&options);
     let mut progress = Progress::begin(steps.len());
-    let failed = steps.iter().find_map(|step| {
-        let failure = progress.step(&step.name, || step.work.run()).err()?;
-        Some((step, failure))
-    });
+    let failures = run_all(&steps, &mut progress);
     println!("\n{}", progress.summary());
-    let Some((step, failure)) = failed else {
-        println!("everything passed");
-        return ExitCode::SUCCESS;
-    };
-    eprintln!("xtask: the step `{}` failed: {failure}", step.name);
-    eprintln!("xtask: to run it alone: {}", step.work.by_hand());
-    ExitCode::FAILURE
+    if !failures.is_empty() {
+        eprintln!("xtask: {} failed; each with the command that repeats it:", failures.len());
+        for Failure { what, again } in &failures {
+            eprintln!("  {what}\n    {again}");
+        }
+        return ExitCode::FAILURE;
+    }
+    println!("everything passed");
+    // What has changed meanwhile was not tested.
+    if let Some(commit) =
+        commit.filter(|tested| options.is_complete() && green::commit().as_ref() == Some(tested))
+        && let Err(message) = green::remember(&commit)
+    {
+        eprintln!("xtask: {message}");
+    }
+    ExitCode::SUCCESS
+}
+
+/// Runs every step but those that cannot do without one that failed.
+fn run_all(steps: &[Step], progress: &mut Progress) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    let mut failed_steps: Vec<&str> = Vec::new();
+    for step in steps {
+        if step.needs.is_some_and(|needed| failed_steps.contains(&needed)) {
+            progress.skip(&step.name);
+            continue;
+        }
+        if let Err(failed) = progress.step(&step.name, || step.work.run()) {
+            failed_steps.push(&step.name);
+            failures.extend(
+                failed
+                    .into_iter()
+                    .map(|Failure { what, again }| Failure { what: format!("{}: {what}", step.name), again }),
+            );
+        }
+    }
+    failures
+}
+
+/// Something that failed, and what a person types to see it again.
+struct Failure {
+    what: String,
+    again: String,
 }
 
 /// Whether these are words for it.
@@ -66,6 +102,11 @@ struct Options {
 }
 
 impl Options {
+    /// Whether this is all there is: only then does success say something about the commit.
+    fn is_complete(&self) -> bool {
+        *self == Self::default()
+    }
+
     fn parse(args: &[String]) -> Result<Self, String> {
         let mut options = Self::default();
         let mut args = args.iter();
@@ -87,15 +128,21 @@ impl Options {
 struct Step {
     name: String,
     work: Work,
+    /// The step without which it cannot succeed.
+    needs: Option<&'static str>,
 }
 
 impl Step {
     fn new(name: &str, work: Work) -> Self {
-        Self { name: name.to_owned(), work }
+        Self { name: name.to_owned(), work, needs: None }
     }
 
     fn cargo(name: &str, line: &str) -> Self {
         Self::new(name, Work::Cargo(Cargo::new(line)))
+    }
+
+    fn needs(self, step: &'static str) -> Self {
+        Self { needs: Some(step), ..self }
     }
 }
 
@@ -103,19 +150,36 @@ enum Work {
     Setup,
     Tidy,
     Cargo(Cargo),
+    Tests(Cargo),
 }
 
 impl Work {
-    fn run(&self) -> Result<(), String> {
+    fn run(&self) -> Result<(), Vec<Failure>> {
+        let failed = |what| vec![Failure { what, again: self.by_hand() }];
         match self {
-            Self::Setup => setup::install(),
-            Self::Tidy => tidy::check(),
+            Self::Setup => setup::install().map_err(failed),
+            Self::Tidy => tidy::check().map_err(failed),
             Self::Cargo(call) => {
                 println!("$ {call}");
                 match call.run() {
                     Ok(status) if status.success() => Ok(()),
-                    Ok(status) => Err(status.to_string()),
-                    Err(error) => Err(error.to_string()),
+                    Ok(status) => Err(failed(status.to_string())),
+                    Err(error) => Err(failed(error.to_string())),
+                }
+            }
+            Self::Tests(suite) => {
+                println!("$ {suite}");
+                let outcome = nextest::observe(|| suite.run()).map_err(failed)?;
+                match outcome.failed.as_slice() {
+                    [] if outcome.status.success() => Ok(()),
+                    [] => Err(failed(outcome.status.to_string())),
+                    tests => Err(tests
+                        .iter()
+                        .map(|test| Failure {
+                            what: format!("{} {}", test.binary, test.name),
+                            again: test.alone(suite).to_string(),
+                        })
+                        .collect()),
                 }
             }
         }
@@ -126,24 +190,15 @@ impl Work {
         match self {
             Self::Setup => "cargo xtask setup".to_owned(),
             Self::Tidy => "cargo xtask tidy".to_owned(),
-            Self::Cargo(call) => call.to_string(),
+            Self::Cargo(call) | Self::Tests(call) => call.to_string(),
         }
     }
 }
 
 /// All steps, in order.
-///
-/// Cargo unites the features of everything it builds at once, and tenure-sim switches on the
-/// planted bugs of tenure-core. So tenure-sim is always built apart: what the other tests run is
-/// what users get.
 fn steps(options: &Options) -> Vec<Step> {
-    const REAL: &str = "--workspace --exclude tenure-sim";
-    let stores = STORES.map(|store| format!("tenure/{store}")).join(",");
-    // With a filter, it is no fault of the simulation that none of its tests match.
-    let none_found = if options.nextest.is_empty() { "" } else { "--no-tests=warn" };
-
-    let tests = Cargo::new(&format!("nextest run {REAL} --features {stores} {none_found}"));
-    let sim_tests = Cargo::new(&format!("nextest run -p tenure-sim {none_found}"));
+    let features = nextest::features();
+    let [tests, sim_tests] = nextest::suites(&options.nextest);
     let docs = Cargo::new("doc --workspace --no-deps").environment("RUSTDOCFLAGS", "-D warnings");
 
     let mut steps = vec![
@@ -151,19 +206,17 @@ fn steps(options: &Options) -> Vec<Step> {
         Step::cargo("format", "fmt --all --check"),
         Step::new("tidy", Work::Tidy),
         // Not `advisories`: their list is kept where a machine without the open internet cannot read it.
-        Step::cargo("dependencies", "deny --all-features check --hide-inclusion-graph bans licenses sources"),
-        Step::cargo(
-            "lint",
-            &format!("clippy {REAL} --all-targets --features {stores},tenure-cli/otel -- -D warnings"),
-        ),
+        Step::cargo("dependencies", "deny --all-features check --hide-inclusion-graph bans licenses sources")
+            .needs("setup"),
+        Step::cargo("lint", &format!("clippy {REAL} --all-targets --features {features} -- -D warnings")),
         Step::cargo("lint of the sim", "clippy -p tenure-sim --all-targets -- -D warnings"),
-        Step::new("tests", Work::Cargo(tests.with(&options.nextest))),
-        Step::new("tests of the sim", Work::Cargo(sim_tests.with(&options.nextest))),
-        Step::cargo("examples in the docs", &format!("test {REAL} --doc --features {stores}")),
+        Step::new("tests", Work::Tests(tests)).needs("setup"),
+        Step::new("tests of the sim", Work::Tests(sim_tests)).needs("setup"),
+        Step::cargo("examples in the docs", &format!("test {REAL} --doc --features {features}")),
         Step::cargo("examples of the sim", "test -p tenure-sim --doc"),
-        Step::cargo("OpenTelemetry", "nextest run -p tenure-cli --features otel --test otel"),
         Step::cargo("no store", "check -p tenure --no-default-features"),
     ];
+    // Each store must build without the others.
     steps.extend(STORES.map(|store| {
         let call = format!("check -p tenure --no-default-features --features {store}");
         Step::cargo(&format!("only {store}"), &call)
@@ -185,7 +238,10 @@ mod tests {
     }
 
     fn calls(options: &Options) -> Vec<Cargo> {
-        let cargo = |step: Step| if let Work::Cargo(call) = step.work { Some(call) } else { None };
+        let cargo = |step: Step| match step.work {
+            Work::Cargo(call) | Work::Tests(call) => Some(call),
+            Work::Setup | Work::Tidy => None,
+        };
         steps(options).into_iter().filter_map(cargo).collect()
     }
 
@@ -214,9 +270,9 @@ mod tests {
 
     #[test]
     fn words_after_two_dashes_reach_both_runs_of_nextest() {
-        let options = parse("--quick -- --no-fail-fast deadline").unwrap();
-        assert!(options.quick);
-        assert_eq!(options.nextest, ["--no-fail-fast", "deadline"]);
+        let options = parse("--quick -- --retries=0 deadline").unwrap();
+        assert!(options.quick && !options.is_complete());
+        assert_eq!(options.nextest, ["--retries=0", "deadline"]);
         assert_eq!(calls(&options).iter().filter(|call| call.has("deadline")).count(), 2);
     }
 
@@ -224,5 +280,20 @@ mod tests {
     fn a_mistyped_flag_is_answered_with_the_right_one() {
         assert_eq!(parse("--quik").unwrap_err(), "`test` has no flag `--quik`; did you mean `--quick`?");
         assert!(parse("deadline").unwrap_err().contains("test -- deadline"));
+    }
+
+    #[test]
+    fn a_step_that_fails_hides_none_of_the_others() {
+        let fails = |name| Step::cargo(name, "no-such-subcommand-of-cargo");
+        let needs = |name, needed| Step::cargo(name, "--version").needs(needed);
+        let steps = [fails("first"), fails("second"), needs("third", "second"), needs("fourth", "third")];
+        let mut progress = Progress::begin(steps.len());
+        let failures: Vec<String> =
+            run_all(&steps, &mut progress).into_iter().map(|failure| failure.again).collect();
+        assert_eq!(failures, ["cargo no-such-subcommand-of-cargo"; 2]);
+        let verdicts: Vec<String> = progress.summary().lines().skip(1).map(str::to_owned).collect();
+        for (line, verdict) in verdicts.iter().zip(["FAILED", "FAILED", "not run", "ok"]) {
+            assert!(line.ends_with(verdict), "{line}");
+        }
     }
 }
