@@ -22,6 +22,14 @@ impl Coordinator {
     pub fn start(election: Election) -> Self {
         Self { task: tokio::spawn(stand(election)) }
     }
+
+    /// Stands no longer. When this returns, a term that this node held is given up, and the reason is that it
+    /// resigned: a node that is closed meanwhile would give another one.
+    pub async fn stop(mut self) {
+        self.task.abort();
+        // It was cancelled, or had ended.
+        let _ = (&mut self.task).await;
+    }
 }
 
 impl Drop for Coordinator {

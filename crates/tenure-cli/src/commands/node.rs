@@ -63,7 +63,7 @@ async fn live(global: &Global, asked: &NodeCommand) -> Result<Exit, Failure> {
         () = Service.keep_alive() => unreachable!("it never ends"),
     }
     Service.stopping();
-    drop(coordinator);
+    coordinator.stop().await;
     if let Some(arranging) = arranging {
         arranging.abort();
     }
