@@ -2,9 +2,11 @@
 
 mod checking;
 mod connecting;
+#[cfg(feature = "server-tests")]
 mod encryption;
 mod handing_over;
 mod partitions;
+#[cfg(feature = "server-tests")]
 mod passwords;
 mod reading;
 mod settings;

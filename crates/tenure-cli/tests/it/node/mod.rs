@@ -5,10 +5,13 @@ mod description;
 mod document;
 mod encryption;
 mod membership;
+#[cfg(feature = "server-tests")]
 mod metrics;
 mod orders;
 #[path = "../run/place.rs"]
 mod place;
+#[cfg(feature = "server-tests")]
+mod python;
 mod rows;
 mod run;
 mod secrets;

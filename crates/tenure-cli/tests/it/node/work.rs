@@ -1,22 +1,20 @@
 //! Programs of other languages work on a node's partitions.
 
-use std::process::{Child, Command, Stdio};
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::client::{Event, Events, ask};
 use super::stage::{Served, Stage, TOKEN, until};
 
-const LIST: &str = "jobs/parts";
+pub const LIST: &str = "jobs/parts";
 
-fn coordinator(stage: &Stage) -> Served {
+pub fn coordinator(stage: &Stage) -> Served {
     let node = stage.node("boss", &["--ttl", "2s", "--task-list", "jobs/parts=2"]);
     node.until_ok("/leader");
     node
 }
 
-fn worker(stage: &Stage, id: &str, ttl: &str) -> Served {
+pub fn worker(stage: &Stage, id: &str, ttl: &str) -> Served {
     stage.node(id, &["--ttl", ttl, "--eligible=false", "--work", LIST])
 }
 
@@ -112,38 +110,6 @@ fn a_program_that_is_gone_without_a_word_costs_its_node_the_session_and_others_g
         let events = c.get("/cluster/events").says(200);
         (events.as_array().unwrap().iter().filter(joined).count() > 1).then_some(())
     });
-}
-
-/// Killed when dropped.
-struct Python(Child);
-
-impl Drop for Python {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-#[test]
-fn the_example_in_python_works_and_stops_as_it_is_told() {
-    let stage = Stage::new();
-    let _boss = coordinator(&stage);
-    let mut b = worker(&stage, "b", "20s");
-    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/python/worker.py");
-    let said = stage.path("python.said");
-    let mut command = Command::new("python3");
-    command.args([example, &format!("http://{}", b.address), LIST]).arg(stage.path("token"));
-    command.stdin(Stdio::null()).stdout(std::fs::File::create(&said).unwrap());
-    let _python = Python(command.spawn().unwrap());
-    let says = |words: &str| {
-        until(words, || std::fs::read_to_string(&said).unwrap().contains(words).then_some(()));
-    };
-    says("partition 0: a step under term");
-    says("partition 1: a step under term");
-    b.signal(Signal::TERM);
-    assert_eq!(b.code(), Some(0));
-    says("partition 0: stopped");
-    says("partition 1: stopped");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use super::stage::{NEVER, Stage, lives, sh, signal, until, written};
 use super::witness;
 
+#[cfg(feature = "server-tests")]
 /// Where Debian's `faketime` keeps its library, whatever the machine is called.
 fn faketime() -> String {
     let found = std::process::Command::new("dpkg").args(["-L", "libfaketime"]).output().unwrap();
@@ -15,6 +16,7 @@ fn faketime() -> String {
     library.expect("`cargo xtask setup` installs faketime").to_owned()
 }
 
+#[cfg(feature = "server-tests")]
 #[test]
 fn a_wall_clock_that_leaps_ends_the_term_and_the_node_stands_again() {
     let stage = Stage::new();

@@ -10,6 +10,7 @@ mod place;
 mod service;
 mod stage;
 mod stops;
+mod turns;
 mod witness;
 
 /// The store of these tests.

@@ -1,4 +1,5 @@
 //! A place with a store, and `tenure run` processes in it.
+#![allow(dead_code, reason = "every store uses its own part of it")]
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -1,19 +1,18 @@
-//! `tenure run` on PostgreSQL: the very same tests as on a SQLite file.
+//! `tenure run` on PostgreSQL: who waits, what a crash and a loss do and how work is divided, as on a SQLite
+//! file. How a program is started, signalled and ended is the same on every store, and is tested on that one.
 
 #[path = "../run/crashes.rs"]
 mod crashes;
-#[path = "../run/ends.rs"]
-mod ends;
 #[path = "../run/losses.rs"]
 mod losses;
-#[path = "../run/ordinary.rs"]
-mod ordinary;
 #[path = "../run/partitions.rs"]
 mod partitions;
 #[path = "../run/place.rs"]
 mod place;
 #[path = "../run/stage.rs"]
 mod stage;
+#[path = "../run/turns.rs"]
+mod turns;
 #[path = "../run/witness.rs"]
 mod witness;
 
