@@ -42,7 +42,7 @@ fn stdin_and_stdout_are_the_programs_own() {
 #[test]
 fn a_program_that_floods_its_output_is_not_slowed_by_us() {
     let stage = Stage::new();
-    let mut run = stage.run("alpha", &["--ttl", "2s"], &sh("head -c 50000000 /dev/zero"));
+    let mut run = stage.run("alpha", &["--ttl", NEVER], &sh("head -c 50000000 /dev/zero"));
     assert_eq!(run.code(), 0);
     assert_eq!(stage.printed("alpha").len(), 50_000_000);
 }
@@ -123,10 +123,10 @@ fn whoever_waits_ends_at_once_when_told_to() {
 #[test]
 fn two_processes_with_one_node_id_are_refused_with_what_to_do() {
     let stage = Stage::new();
-    let _first = stage.witness("alpha", &["--ttl", "2s"]);
+    let _first = stage.witness("alpha", &["--ttl", NEVER, "--renew-every", "200ms"]);
     let said = stage.path("second.said");
     let file = std::fs::File::create(&said).unwrap();
-    let mut second = stage.run_with("alpha", &["--ttl", "2s"], &["true"], |command| {
+    let mut second = stage.run_with("alpha", &["--ttl", NEVER], &["true"], |command| {
         command.stderr(file);
     });
     assert_eq!(second.code(), 1);
