@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tenure_store::clock;
 
-/// Longer than anything in a test takes, on any machine: reached only when something hangs.
-pub const HANG: Duration = Duration::from_secs(60);
+/// Longer than anything in a test takes, on any machine and beside whatever else runs there: reached only when
+/// something hangs.
+pub const HANG: Duration = Duration::from_secs(180);
 
 /// What is waited for: that something is so, or something itself.
 pub trait Awaited {

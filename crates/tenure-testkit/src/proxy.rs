@@ -295,8 +295,8 @@ mod tests {
     use tenure_store::clock;
 
     use super::*;
+    use crate::patience::HANG;
 
-    const HANG: Duration = Duration::from_secs(20);
     /// Long enough for anything that comes at all to have come, on most days: where a test is wrong
     /// about that, it passes and has shown nothing.
     const SILENCE: Duration = Duration::from_millis(50);

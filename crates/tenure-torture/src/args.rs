@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub const USAGE: &str = "\
 usage: candidate --store URL --node ID --election NAME… --log FILE --register FILE
-                 [--ttl-ms N] [--priority N] [--takeover-delay-ms N] [--write-every-ms N]
+                 [--ttl-ms N] [--renew-every-ms N] [--priority N] [--takeover-delay-ms N] [--write-every-ms N]
                  [--coordinate] [--task-list NAME] [--watch-every-ms N] [--lead] [--new-handles] [--stubborn]
                  [--blind]
 
@@ -28,6 +28,7 @@ pub struct Args {
     pub log: PathBuf,
     pub register: PathBuf,
     pub ttl: Duration,
+    pub renew_every: Option<Duration>,
     pub priority: i32,
     pub takeover_delay: Duration,
     pub write_every: Duration,
@@ -48,6 +49,7 @@ impl Args {
             log: PathBuf::new(),
             register: PathBuf::new(),
             ttl: Duration::from_secs(2),
+            renew_every: None,
             priority: 0,
             takeover_delay: Duration::ZERO,
             write_every: Duration::from_millis(10),
@@ -67,6 +69,9 @@ impl Args {
                 "--log" => args.log = PathBuf::from(value()?),
                 "--register" => args.register = PathBuf::from(value()?),
                 "--ttl-ms" => args.ttl = Duration::from_millis(number(&word, &value()?)?),
+                "--renew-every-ms" => {
+                    args.renew_every = Some(Duration::from_millis(number(&word, &value()?)?))
+                }
                 "--priority" => args.priority = number(&word, &value()?)?,
                 "--takeover-delay-ms" => {
                     args.takeover_delay = Duration::from_millis(number(&word, &value()?)?)

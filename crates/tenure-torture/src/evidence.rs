@@ -5,6 +5,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tenure::sqlite::rusqlite::{self, Connection};
 use tenure_testkit::checker::{Leadership, Write, parse_leaderships};
+use tenure_testkit::patience::HANG;
 
 /// A directory in memory, where there is one. Nobody here pulls the plug, and what a killed process has written
 /// stays in the page cache; a disk would add nothing but its stalls, which on a busy machine last longer than any
@@ -41,6 +42,8 @@ pub fn make_register(path: &Path) {
 #[must_use]
 pub fn asked_of_register(path: &Path) -> Vec<Write> {
     let file = Connection::open(path).expect("the register can be opened");
+    // Who was killed leaves a log behind that the next one to open it has to look through.
+    file.busy_timeout(HANG).expect("a connection can wait");
     writes(&file, "SELECT election, node, pid, term, accepted FROM writes ORDER BY id")
 }
 

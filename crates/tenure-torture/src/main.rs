@@ -22,9 +22,10 @@ mod work;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
-use tenure::Node;
+use tenure::{Node, NodeBuilder};
 
 use args::Args;
 use report::say;
@@ -52,16 +53,15 @@ fn main() -> ExitCode {
 async fn run(args: Args) -> Outcome<()> {
     let store = tenure::connect(&args.store).await?;
     say("connected", json!({ "node": args.node }));
-    let node = Node::builder(&args.node)
-        .ttl(args.ttl)
-        .priority(args.priority)
-        .takeover_delay(args.takeover_delay)
-        .start(store)
-        .await?;
+    let builder = Node::builder(&args.node).ttl(args.ttl);
+    let builder = args.renew_every.into_iter().fold(builder, NodeBuilder::renew_every);
+    let builder = builder.priority(args.priority).takeover_delay(args.takeover_delay);
+    let node = builder.start(store).await?;
     say("joined", json!({ "node": args.node }));
     let watcher = watch::Watcher::start(log::Log::create(&args.log)?, &args)?;
     let register = register::Register::open(&args.register)?;
-    let desk = Arc::new(work::Desk { args, node: node.clone(), watcher, register });
+    let desk =
+        Arc::new(work::Desk { args, node: node.clone(), watcher, register, leave: AtomicBool::new(false) });
 
     let (orders, quit) = orders::listen(&desk);
     let mut standing = tokio::task::JoinSet::new();

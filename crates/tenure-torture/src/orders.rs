@@ -4,13 +4,15 @@
 //! |---|---|
 //! | `resign E` | give leadership up, and do not stand again before `stand E` |
 //! | `transfer E NODE` | hand leadership over, and stand again |
-//! | `dwell E` | stay inside a fenced transaction for a while |
+//! | `dwell E` | stay inside a fenced transaction |
+//! | `leave` | and leave it |
 //! | `late E` | write once more under the last term that is over |
 //! | `ping` | say `pong`, once all pauses until now have been told |
 //! | `quit` | close the node; so does the end of stdin |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Release;
 
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -46,6 +48,8 @@ pub fn listen(desk: &Arc<Desk>) -> (BTreeMap<String, UnboundedReceiver<Order>>, 
             }
             if line == "ping" {
                 desk.watcher.ping();
+            } else if line == "leave" {
+                desk.leave.store(true, Release);
             } else if let Some(("late", election)) = line.split_once(' ') {
                 runtime.spawn(write_late(Arc::clone(&desk), election.to_owned()));
             } else if pass_on(&line, &senders).is_none() {

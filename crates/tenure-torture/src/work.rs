@@ -1,6 +1,7 @@
 //! What a leader does: it writes, and obeys.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,15 +17,14 @@ use crate::register::Register;
 use crate::report::say;
 use crate::watch::Watcher;
 
-/// How long `dwell` stays inside its transaction.
-const DWELL: Duration = Duration::from_millis(300);
-
 /// What all work of this process shares.
 pub struct Desk {
     pub args: Args,
     pub node: Node,
     pub watcher: Arc<Watcher>,
     pub register: Register,
+    /// Whoever dwells inside a transaction is to leave it.
+    pub leave: AtomicBool,
 }
 
 /// Whether to stand again after the work.
@@ -93,7 +93,8 @@ fn tell(desk: &Desk, event: &str, leadership: &Leadership, mut more: Value) {
     say(event, more);
 }
 
-/// Says when it is inside, and stays there: so that a test can stop the process right there.
+/// Says when it is inside, and stays there until it is told to leave: so that a test can stop the process right
+/// there.
 async fn dwell(desk: &Arc<Desk>, leadership: &Leadership) {
     let entry = Entry::of(leadership, &desk.args.node, 0, "dwelt");
     let (desk, leadership) = (Arc::clone(desk), leadership.clone());
@@ -101,11 +102,14 @@ async fn dwell(desk: &Arc<Desk>, leadership: &Leadership) {
         let (desk, leadership) = (Arc::clone(&desk), leadership.clone());
         move || tell(&desk, "inside", &leadership, json!({}))
     };
+    let desk_inside = Arc::clone(&desk);
     let outcome = leadership
         .transaction(move |transaction| {
             entry.write(transaction)?;
             inside();
-            std::thread::sleep(DWELL);
+            while !desk_inside.leave.load(Acquire) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             Ok::<_, tenure::sqlite::rusqlite::Error>(())
         })
         .await;

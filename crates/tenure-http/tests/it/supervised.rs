@@ -48,7 +48,7 @@ async fn the_health_of_children_is_shown_in_status_and_metrics() {
     let mut watch = supervisor.watch();
     let up = watch
         .wait_for(|status| status.children[0].restarts == 1 && status.children[0].health.name() == "running");
-    drop(tokio::time::timeout(Duration::from_secs(60), up).await.expect("it is restarted").unwrap());
+    drop(tokio::time::timeout(Duration::from_secs(180), up).await.expect("it is restarted").unwrap());
 
     let status: serde_json::Value = serde_json::from_str(&get(&router, "/cluster/status").await).unwrap();
     let child = &status["children"][0];

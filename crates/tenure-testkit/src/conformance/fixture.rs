@@ -9,7 +9,7 @@ use tenure_core::{Capabilities, ExpiryJudge, News, Sessions, Succession};
 use tenure_store::{Options, Store};
 
 /// How long a check may take before it counts as hung: far longer than any should.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 
 type Connecting = Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send>>;
 

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tenure_store::clock;
 
 /// Longer than any server takes to start, on any machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = crate::patience::HANG;
 
 /// Below what the system gives to connections that go out, so that none of those takes it before its server does.
 const PORTS: Range<u16> = 10_240..32_768;

@@ -8,7 +8,7 @@ use tenure_store::{StoreError, clock};
 use super::SqlServer;
 use super::stage::{calm, connect, lead, renewals, soon, stand, start, until};
 
-const TTL: Duration = Duration::from_secs(2);
+const TTL: Duration = Duration::from_secs(3);
 
 /// Rule 10: the leader steps down, candidates wait a full ttl from first sight, and the next term is above
 /// the highest that anybody has seen; although the database has forgotten two of them.

@@ -36,13 +36,15 @@ Usage: cargo xtask torture --store S [--minutes M] [--seed N] [--sabotage]
        cargo xtask torture --partitions [--count N] [--store S] [--minutes M] [--seed N] [--sabotage]
        cargo xtask torture --soak [--store S] [--minutes M] [--seed N]
        cargo xtask torture [--minutes M] [--seed N] [--runs N] [--sabotage]
+       cargo xtask torture --chaos [--faults N] [--seed N]
 
 With --store, five nodes with different ttl lead, write under their term and work on partitions on a real server,
 while they, their network and the server suffer every fault of docs/safety.md, several at a time. With
 --partitions, three coordinators divide partitions among ten workers, and all are killed, stopped, cut off and
 restarted one after the other. With --soak, three `tenure node` bear late and lost replies, few connections, 300
 event streams and a log on a full disk: at most two leader changes, and nothing grows. Without any of them, `tenure run` processes are killed, stopped and signalled, and it is
-judged what their programs did.
+judged what their programs did. With --chaos, the tests of chaos in tenure-torture run with a seed of their own:
+candidates on a file, and groups on a network that is cut.
 
   --store S     sqlite, postgres, mysql, zookeeper, raft; or all, one after the other
   --partitions  coordinators and workers (on postgres, unless --store says otherwise)
@@ -51,7 +53,10 @@ judged what their programs did.
   --minutes M   so long (20), on each store
   --quick       two minutes
   --seconds N   so long
+  --steps N     until so many things were done to the nodes or the store, however long that takes; then it is not
+                judged how soon somebody leads again (the tests use this: the machine may be busy)
   --seed N      the same faults in the same order (processes still differ in time)
+  --faults N    so many faults of chaos (2000)
   --runs N      so many `tenure run` at once (3)
   --sabotage    plants a mistake, to see that the judge finds out: nodes do not ask their check; guardians are
                 stopped together with their supervisors
@@ -65,6 +70,7 @@ struct Asked {
     soak: bool,
     count: u32,
     seconds: Option<u64>,
+    steps: Option<u64>,
     seed: u64,
     runs: usize,
     sabotage: bool,
@@ -116,6 +122,7 @@ fn parse(words: &[String]) -> Result<Asked, String> {
         soak: false,
         count: 1000,
         seconds: None,
+        steps: None,
         seed: clock::now().as_nanos(),
         runs: 3,
         sabotage: false,
@@ -138,6 +145,7 @@ fn parse(words: &[String]) -> Result<Asked, String> {
             "--quick" => asked.seconds = Some(120),
             "--minutes" => asked.seconds = Some(number()? * 60),
             "--seconds" => asked.seconds = Some(number()?),
+            "--steps" => asked.steps = Some(number()?),
             "--seed" => asked.seed = number()?,
             "--runs" => asked.runs = usize::try_from(number()?).unwrap_or(3).max(1),
             "--sabotage" => asked.sabotage = true,
@@ -164,7 +172,7 @@ fn beside(name: &str) -> Outcome<PathBuf> {
 }
 
 fn torture_stores(asked: &Asked) -> Outcome<bool> {
-    let &Asked { partitions, soak, count, seed, sabotage, .. } = asked;
+    let &Asked { partitions, soak, count, steps, seed, sabotage, .. } = asked;
     let seconds = asked.seconds();
     let mut fine = true;
     for &kind in &asked.stores {
@@ -173,14 +181,14 @@ fn torture_stores(asked: &Asked) -> Outcome<bool> {
             (_, true) => format!("--partitions --count {count} "),
             _ => String::new(),
         };
-        let again =
-            format!("cargo xtask torture {how}--store {} --seconds {seconds} --seed {seed}", kind.name());
+        let extent = steps.map_or_else(|| format!("--seconds {seconds}"), |steps| format!("--steps {steps}"));
+        let again = format!("cargo xtask torture {how}--store {} {extent} --seed {seed}", kind.name());
         let length = Duration::from_secs(seconds);
         fine &= if soak {
             soak::soak(&soak::Asked { kind, length, seed, again })?
         } else {
             let cast = if partitions { stores::Cast::division(count) } else { stores::Cast::five() };
-            stores::torture(&stores::Asked { kind, cast, length, seed, blind: sabotage, again })?
+            stores::torture(&stores::Asked { kind, cast, length, steps, seed, blind: sabotage, again })?
         };
         println!();
     }

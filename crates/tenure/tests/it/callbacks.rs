@@ -1,6 +1,6 @@
 //! Callbacks: on elected, on deposed, on a change of the cluster.
 
-use crate::common::{brief, memory, soon, start};
+use crate::common::{calm, memory, soon, start};
 use tenure::{ClusterSettings, ElectionError, Leadership, NodeState, Reason};
 use tokio::sync::mpsc;
 
@@ -14,7 +14,7 @@ enum Told {
 #[tokio::test]
 async fn a_win_is_told_once_its_callback_is_wired_and_its_loss_with_the_reason() {
     let store = memory();
-    let node = start(brief("a"), &store).await;
+    let node = start(calm("a"), &store).await;
     let election = node.election("reports").unwrap();
     let (tell, mut told) = mpsc::unbounded_channel();
     let (elected, deposed) = (tell.clone(), tell);
@@ -46,7 +46,7 @@ async fn a_win_is_told_once_its_callback_is_wired_and_its_loss_with_the_reason()
 #[tokio::test]
 async fn the_lease_is_given_back_only_after_the_work_was_stopped() {
     let store = memory();
-    let (node, rival) = (start(brief("a"), &store).await, start(brief("b"), &store).await);
+    let (node, rival) = (start(calm("a"), &store).await, start(calm("b"), &store).await);
     let election = node.election("reports").unwrap();
     let (started, mut work) = mpsc::unbounded_channel();
     let (let_go, gone) = tokio::sync::watch::channel(false);
@@ -77,7 +77,7 @@ async fn the_lease_is_given_back_only_after_the_work_was_stopped() {
 #[tokio::test]
 async fn an_election_that_is_ended_ends_the_callbacks() {
     let store = memory();
-    let node = start(brief("a"), &store).await;
+    let node = start(calm("a"), &store).await;
     let election = node.election("reports").unwrap();
     let standing = tokio::spawn(election.callbacks().stand());
     while election.delete_even_if_led().await.is_err() {
@@ -89,7 +89,7 @@ async fn an_election_that_is_ended_ends_the_callbacks() {
 #[tokio::test]
 async fn who_comes_and_goes_is_told() {
     let store = memory();
-    let node = start(brief("a"), &store).await;
+    let node = start(calm("a"), &store).await;
     let election = node.election("reports").unwrap();
     let cluster = node.cluster(&election.gate(), ClusterSettings::default()).unwrap();
     let (tell, mut told) = mpsc::unbounded_channel();
@@ -103,7 +103,7 @@ async fn who_comes_and_goes_is_told() {
     let _standing = tokio::spawn(callbacks.stand());
     let members = |names: &[&str]| Some(Told::Members(names.iter().map(|&name| name.to_owned()).collect()));
     assert_eq!(soon(told.recv()).await, members(&["a"]));
-    let other = start(brief("b"), &store).await;
+    let other = start(calm("b"), &store).await;
     assert_eq!(soon(told.recv()).await, members(&["a", "b"]));
     soon(other.close()).await;
     assert_eq!(soon(told.recv()).await, members(&["a"]));

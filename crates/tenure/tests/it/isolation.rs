@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::common::{Manner, Wrapped, brief, calm, memory, soon, start, until, until_blocking};
+use crate::common::{Manner, Wrapped, brief, calm, diligent, memory, soon, start, until, until_blocking};
 use futures_util::FutureExt;
 use tenure::{ElectionError, Ending, LeadError, Leadership, Node, Reason, Term};
 use tenure_store::clock;
@@ -30,8 +30,11 @@ fn block_every_worker(runtime: &Runtime, released: &Arc<AtomicBool>) {
     until_blocking(|| blocked.load(Ordering::Acquire) == WORKERS as u64);
 }
 
-fn lead_on(runtime: &Runtime, builder: tenure::NodeBuilder) -> (Node, Leadership) {
-    let store = memory();
+fn lead_on(
+    runtime: &Runtime,
+    builder: tenure::NodeBuilder,
+    store: Arc<dyn tenure::Store>,
+) -> (Node, Leadership) {
     let task = runtime.spawn(async move {
         let node = start(builder, &store).await;
         let leadership = soon(node.election("reports").unwrap().elected()).await.unwrap();
@@ -42,16 +45,14 @@ fn lead_on(runtime: &Runtime, builder: tenure::NodeBuilder) -> (Node, Leadership
 
 #[test]
 fn leadership_is_kept_while_the_application_blocks_every_worker() {
-    let ttl = Duration::from_millis(600);
     let runtime = runtime();
-    let (_node, leadership) = lead_on(&runtime, Node::builder("a").ttl(ttl));
+    let wrapped = Wrapped::new(memory());
+    let (_node, leadership) = lead_on(&runtime, diligent("a"), wrapped.store());
     let released = Arc::default();
     block_every_worker(&runtime, &released);
-    let end = clock::now() + 3 * ttl;
-    while clock::now() < end {
-        assert_eq!(leadership.check(), Ok(Term::new(1)));
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let renewals = wrapped.count("renew");
+    until_blocking(|| wrapped.count("renew") > renewals + 5);
+    assert_eq!(leadership.check(), Ok(Term::new(1)));
     released.store(true, Ordering::Release);
 }
 
@@ -59,11 +60,13 @@ fn leadership_is_kept_while_the_application_blocks_every_worker() {
 fn with_a_health_probe_a_wedged_application_loses_leadership() {
     let ttl = Duration::from_millis(900);
     let runtime = runtime();
-    let (node, leadership) = lead_on(&runtime, Node::builder("a").ttl(ttl).health(async || true));
+    let (node, leadership) = lead_on(&runtime, Node::builder("a").ttl(ttl).health(async || true), memory());
     let released = Arc::default();
     block_every_worker(&runtime, &released);
     until_blocking(|| leadership.check().is_err());
-    assert_eq!(leadership.check().unwrap_err().reason, Reason::Unhealthy);
+    // On a machine that stands still, its driver may find out too late, and it has lapsed by then.
+    let reason = leadership.check().unwrap_err().reason;
+    assert!(matches!(reason, Reason::Unhealthy | Reason::Lapsed), "{reason}");
     released.store(true, Ordering::Release);
     drop(leadership);
     let again = runtime.block_on(async { soon(node.election("reports").unwrap().elected()).await });
@@ -91,7 +94,9 @@ async fn a_probe_that_fails_hangs_or_panics_costs_leadership() {
         let election = node.election("reports").unwrap();
         let leadership = soon(election.elected()).await.unwrap();
         now.store(manner, Ordering::Release);
-        assert_eq!(soon(leadership.lost()).await, Reason::Unhealthy, "manner {manner}");
+        // On a machine that stands still, its driver may find out too late, and it has lapsed by then.
+        let reason = soon(leadership.lost()).await;
+        assert!(matches!(reason, Reason::Unhealthy | Reason::Lapsed), "manner {manner}: {reason}");
         now.store(0, Ordering::Release);
         drop(leadership);
         assert!(soon(election.elected()).await.is_ok());
@@ -106,10 +111,23 @@ async fn guards_refuse_by_the_clock_when_the_driver_is_stalled() {
     let node = start(Node::builder("a").ttl(ttl), &store).await;
     let leadership = soon(node.election("reports").unwrap().elected()).await.unwrap();
     let released = Arc::new(AtomicBool::new(false));
-    let before = clock::now();
     wrapped.set("renew", Manner::Blocks(Arc::clone(&released)));
+    let blocked = clock::now();
+    // The last moment at which it was let through, read before it was asked.
+    let mut passed = blocked;
+    soon(async {
+        loop {
+            let asking = clock::now();
+            if leadership.check().is_err() {
+                return;
+            }
+            passed = asking;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    assert!(passed.since(blocked) < ttl, "not when somebody else could have been granted the lease");
     assert_eq!(soon(leadership.lost()).await, Reason::Lapsed, "told although the driver is stalled");
-    assert!(clock::now().since(before) < ttl, "before anybody else could be granted the lease");
     assert_eq!(leadership.check().unwrap_err().reason, Reason::Lapsed);
     released.store(true, Ordering::Release);
     wrapped.set("renew", Manner::Dutiful);
@@ -160,8 +178,7 @@ impl Drop for ReleaseOnDrop {
 async fn when_the_driver_dies_every_guard_refuses_and_every_wait_ends() {
     let wrapped = Wrapped::new(memory());
     let store = wrapped.store();
-    // Long enough that a starved machine does not let it lapse before its driver dies at the next renewal.
-    let node = start(Node::builder("a").ttl(Duration::from_secs(9)), &store).await;
+    let node = start(diligent("a"), &store).await;
     let election = node.election("reports").unwrap();
     let leadership = soon(election.elected()).await.unwrap();
     let other = start(calm("b"), &store).await.election("others").unwrap();
@@ -214,7 +231,8 @@ async fn a_forked_child_does_not_lead() {
 async fn a_store_outage_shorter_than_the_deadline_changes_no_leader() {
     let wrapped = Wrapped::new(memory());
     let store = wrapped.store();
-    let node = start(Node::builder("a").ttl(Duration::from_secs(3)), &store).await;
+    // After a refusal it asks again within a thirtieth of its ttl.
+    let node = start(diligent("a").ttl(Duration::from_secs(30)), &store).await;
     let leadership = soon(node.election("reports").unwrap().elected()).await.unwrap();
     wrapped.set_all(&Manner::Refuses);
     let tries = wrapped.count("renew");

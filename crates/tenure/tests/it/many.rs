@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::common::{Wrapped, memory, soon, start, until};
 use futures_util::future::join_all;
-use tenure::Node;
 use tenure_store::clock;
 
 #[tokio::test]
@@ -14,15 +13,15 @@ async fn a_thousand_elections_cost_the_renewals_of_one() {
     let every = Duration::from_millis(300);
     let wrapped = Wrapped::new(memory());
     let store = wrapped.store();
-    let node = start(Node::builder("a").ttl(Duration::from_secs(3)).renew_every(every), &store).await;
+    let node = start(common::calm("a").renew_every(every), &store).await;
     let elections: Vec<_> = (0..MANY).map(|n| node.election(format!("e{n}")).unwrap()).collect();
     let elected = soon(join_all(elections.iter().map(|election| election.elected()))).await;
     let leaderships: Vec<_> = elected.into_iter().map(Result::unwrap).collect();
 
     let (before, renewals) = (clock::now(), wrapped.count("renew"));
     until(|| wrapped.count("renew") >= renewals + 4).await;
-    let due = clock::now().since(before).as_millis() / every.as_millis() + 2;
     let done = wrapped.count("renew") - renewals;
+    let due = clock::now().since(before).as_millis() / every.as_millis() + 2;
     assert!(u128::from(done) <= due, "{done} renewals where {due} were due");
     assert!(leaderships.iter().all(|leadership| leadership.check().is_ok()));
 

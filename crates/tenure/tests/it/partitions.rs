@@ -96,10 +96,10 @@ async fn divides_evenly(store: Arc<dyn Store>) {
     let register = Register::default();
     let _coordinator = coordinator("c", &store).await;
     let lists = create(&store, 12).await;
-    let nodes = [start(brief("a"), &store).await, start(brief("b"), &store).await];
+    let nodes = [start(calm("a"), &store).await, start(calm("b"), &store).await];
     let _first = nodes.each_ref().map(|node| work(node, &register));
     register.settles_as(&[("a", 6), ("b", 6)]).await;
-    let third = start(brief("third"), &store).await;
+    let third = start(calm("third"), &store).await;
     let _third = work(&third, &register);
     register.settles_as(&[("a", 4), ("b", 4), ("third", 4)]).await;
     soon(third.close()).await;
@@ -128,7 +128,7 @@ async fn another_coordinator_takes_over_and_nothing_moves() {
     let (store, register) = (memory(), Register::default());
     let first = coordinator("c1", &store).await;
     create(&store, 6).await;
-    let nodes = [start(brief("a"), &store).await, start(brief("b"), &store).await];
+    let nodes = [start(calm("a"), &store).await, start(calm("b"), &store).await];
     let _works = nodes.each_ref().map(|node| work(node, &register));
     register.settles_as(&[("a", 3), ("b", 3)]).await;
     let terms = register.0.lock().unwrap().clone();
@@ -197,7 +197,7 @@ async fn work_that_fails_or_panics_is_run_again() {
     let store = memory();
     let _coordinator = coordinator("c", &store).await;
     create(&store, 1).await;
-    let node = start(brief("a"), &store).await;
+    let node = start(calm("a"), &store).await;
     let runs = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&runs);
     let partitions = node.partitions(LIST).unwrap();
@@ -256,7 +256,7 @@ async fn work_that_does_not_stop_is_aborted_when_its_node_closes() {
     let (store, register) = (memory(), Register::default());
     let _coordinator = coordinator("c", &store).await;
     create(&store, 2).await;
-    let node = start(brief("deaf").grace(Duration::from_millis(50)), &store).await;
+    let node = start(calm("deaf").grace(Duration::from_millis(50)), &store).await;
     let shared = register.clone();
     let each = node.partitions(LIST).unwrap().process_each(move |partition: Partition| {
         let register = shared.clone();
@@ -279,7 +279,7 @@ async fn the_picture_of_who_owns_what_is_the_one_that_nodes_have() {
     let vacant = soon(lists.owners()).await.unwrap();
     assert!(vacant.len() == 3 && vacant.iter().all(|owner| owner.state == PartitionState::Vacant));
     let _coordinator = coordinator("c", &store).await;
-    let node = start(brief("a"), &store).await;
+    let node = start(calm("a"), &store).await;
     let _work = work(&node, &register);
     register.settles_as(&[("a", 3)]).await;
     let owners = soon(lists.owners()).await.unwrap();

@@ -11,6 +11,7 @@ use tenure_store::{Open, clock};
 #[tokio::test]
 async fn impossible_settings_are_refused_before_anything_is_touched() {
     let wrapped = Wrapped::new(memory());
+    let calm = |id: &str| Node::builder(id).ttl(Duration::from_secs(60));
     let refusal = async |builder: tenure::NodeBuilder| {
         soon(builder.start(wrapped.store())).await.unwrap_err().to_string()
     };
@@ -37,7 +38,7 @@ async fn an_election_needs_a_usable_name() {
 #[tokio::test]
 async fn a_second_live_process_with_the_same_id_is_refused() {
     let store = memory();
-    let first = start(brief("a"), &store).await;
+    let first = start(common::diligent("a"), &store).await;
     let leadership = soon(first.election("reports").unwrap().elected()).await.unwrap();
     let refused = soon(brief("a").start(store)).await.unwrap_err();
     assert!(matches!(refused, StartError::NodeIdTaken { .. }));

@@ -116,19 +116,15 @@ async fn a_second_process_of_the_same_name_is_refused() {
 #[tokio::test]
 async fn a_hand_over_waits_for_no_poll() {
     let place = Place::start();
-    let poll = Duration::from_secs(20);
-    let (a, b) = (
-        start(calm("a").poll_every(poll), &place.url()).await,
-        start(calm("b").poll_every(poll), &place.url()).await,
-    );
+    // Neither is waited for by any test.
+    let node = |id: &str| calm(id).ttl(Duration::from_secs(7200)).poll_every(Duration::from_secs(3600));
+    let (a, b) = (start(node("a"), &place.url()).await, start(node("b"), &place.url()).await);
     let first = lead(&a).await;
     let successor = stand(&b);
     tenure_testkit::sql::stage::until(&place, "SELECT COUNT(*) FROM {t}candidates").await;
     renewals(&b, 2).await;
-    let began = clock::now();
     soon(first.resign()).await.unwrap();
     soon(successor).await.unwrap();
-    assert!(clock::now().since(began) < poll / 4, "it has waited for a look");
 }
 
 /// Defects 8 and 10: no challenger steals a live lease, whatever it says of itself; the term is raised by grants

@@ -1,9 +1,8 @@
 //! Who belongs to a group: one that grows, moves, shrinks, comes back; members in one process, on loopback.
 
-use std::time::Duration;
-
 use tenure_raft::{MemberInfo, RaftStore};
 use tenure_store::{Options, Store, StoreError, StoreUrl};
+use tenure_testkit::patience::HANG;
 
 use crate::kit::{
     Trio, addresses, client_url, connect, directory, member_url, open, patiently, settled, term,
@@ -153,7 +152,7 @@ async fn a_directory_is_used_by_one_member_at_a_time() {
     let (peers, directory) = (addresses(2), directory());
     let _first = connect(&member_url(&peers[..1], directory.path(), &peers[0])).await;
     let second = StoreUrl::parse(&member_url(&peers[1..], directory.path(), &peers[1])).unwrap();
-    let refused = tokio::time::timeout(Duration::from_secs(20), RaftStore::connect(&second)).await.unwrap();
+    let refused = tokio::time::timeout(HANG, RaftStore::connect(&second)).await.unwrap();
     assert!(matches!(&refused, Err(StoreError::Misconfigured(_))));
     assert!(refused.err().unwrap().to_string().contains("another process uses it"));
 }

@@ -9,6 +9,7 @@ use crate::common::{misconfigured, mount, mount_read_only_over, place};
 use rusqlite::Connection;
 use tenure_sqlite::{SqliteStore, rusqlite};
 use tenure_store::{News, Options, Store, StoreError, StoreUrl};
+use tenure_testkit::patience::until;
 
 async fn refusal(url: &str) -> String {
     let url = StoreUrl::parse(url).unwrap();
@@ -133,16 +134,11 @@ async fn a_read_only_file_system_is_refused() {
     let Some(disk) = mount(place.dir.path(), "size=4m") else { return };
     drop(place.store().await);
     checkpoint(&place);
-    for attempt in 0.. {
-        // The threads of the store that was dropped may still be closing their files.
+    until("the threads of the store that was dropped have closed their files", || {
         let done =
             std::process::Command::new("mount").args(["-o", "remount,ro"]).arg(place.dir.path()).output();
-        if done.unwrap().status.success() {
-            break;
-        }
-        assert!(attempt < 500, "the store's threads did not end");
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+        done.unwrap().status.success()
+    });
     assert!(misconfigured(&place.path).await.contains("write access to the file and its directory"));
     assert!(
         misconfigured(&place.dir.path().join("new.db"))
@@ -212,11 +208,5 @@ async fn threads_and_descriptors_end_with_the_store() {
         let _hints = store.news();
         drop(store);
     }
-    for _ in 0..500 {
-        if open_files() == 0 {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    panic!("{} files are still open", open_files());
+    until("all files are closed", || open_files() == 0);
 }

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use crate::common;
-use std::time::Duration;
 
 use crate::common::{Place, claiming, open, opening, place, resigning, win};
 use tenure_core::{Standing, Term};
 use tenure_sqlite::rusqlite::{self, Transaction};
 use tenure_sqlite::{SqliteStore, TransactionError};
-use tenure_store::{Lease, Store};
+use tenure_store::{Lease, Store, StoreError};
+use tenure_testkit::patience::HANG;
 
 async fn leader(place: &Place) -> (SqliteStore, Lease) {
     place.by_hand().execute_batch("CREATE TABLE ledger (entry TEXT UNIQUE)").unwrap();
@@ -215,38 +215,48 @@ async fn a_long_transaction_does_not_stop_reads_and_renewals_fail_without_losing
     let store = std::sync::Arc::new(store);
     let (shared, long) = (std::sync::Arc::clone(&store), lease.clone());
     let (begun, wait) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
     let task = tokio::spawn(async move {
         shared
             .transaction(
                 long,
                 || true,
-                |tx| {
+                move |tx| {
                     let _ = begun.send(());
-                    std::thread::sleep(Duration::from_millis(400));
+                    let _ = released.recv();
                     write(tx)
                 },
             )
             .await
     });
     wait.await.unwrap();
-    let read = tokio::time::timeout(Duration::from_millis(200), store.read(lease.election.clone()));
+    let read = tokio::time::timeout(HANG, store.read(lease.election.clone()));
     assert_eq!(read.await.expect("a read waits for no writer").unwrap().value.term, lease.term);
-    // The renewal waits for the lock, not behind the work in a queue.
-    store.renew(lease.session, 2, 1).await.unwrap();
+    // The renewal waits for the lock, not behind the work in a queue: it is refused while the work goes on.
+    let refused = tokio::time::timeout(HANG, store.renew(lease.session, 2, 1)).await.expect("it is answered");
+    assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
+    release.send(()).unwrap();
     task.await.unwrap().unwrap();
+    store.renew(lease.session, 3, 2).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_dropped_transaction_commits_nothing() {
     let place = place();
     let (store, lease) = leader(&place).await;
-    let work = |tx: &Transaction<'_>| {
-        std::thread::sleep(Duration::from_millis(100));
+    let (begun, inside) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let work = move |tx: &Transaction<'_>| {
+        let _ = begun.send(());
+        let _ = released.recv();
         write(tx)
     };
-    let dropped =
-        tokio::time::timeout(Duration::from_millis(20), store.transaction(lease.clone(), || true, work));
-    assert!(dropped.await.is_err());
+    let transaction = store.transaction(lease.clone(), || true, work);
+    tokio::select! {
+        _ = transaction => panic!("it waits for us"),
+        begun = inside => begun.unwrap(),
+    }
+    release.send(()).unwrap();
     // Waits its turn behind the dropped one.
     store.transaction(lease, || true, |_| Ok::<_, rusqlite::Error>(())).await.unwrap();
     assert_eq!(entries(&place), 0);

@@ -8,11 +8,12 @@ use crate::common::{Place, claiming, name, open, place, resigning, win};
 use futures_util::StreamExt;
 use tenure_core::{Namespace, Stamp};
 use tenure_store::{Hint, Hints, Options, Store};
+use tenure_testkit::patience::HANG;
 
 /// The next hint about elections.
 async fn next(hints: &mut Hints) -> Option<Hint> {
     loop {
-        let hint = tokio::time::timeout(Duration::from_secs(5), hints.next()).await.expect("no hint came");
+        let hint = tokio::time::timeout(HANG, hints.next()).await.expect("no hint came");
         if hint != Some(Hint::Nodes) {
             return hint;
         }
@@ -52,11 +53,14 @@ async fn what_is_no_transition_wakes_nobody() {
     let (leader, candidate) = (open(&here, 1).await, open(&here, 2).await);
     win(&here, leader, "reports").await;
     let mut hints = there.news();
-    while tokio::time::timeout(Duration::from_millis(200), hints.next()).await.is_ok() {}
+    win(&here, leader, "before").await;
+    while next(&mut hints).await != about("before") {}
     here.renew(leader, 2, 1).await.unwrap();
     here.claim(claiming(candidate, "reports")).await.unwrap();
     here.read(name("reports")).await.unwrap();
-    silence(&mut hints).await;
+    // News comes in order: nothing was told between the two.
+    win(&here, leader, "after").await;
+    assert_eq!(next(&mut hints).await, about("after"));
 }
 
 #[tokio::test]
@@ -64,11 +68,11 @@ async fn a_retired_session_is_news_in_every_election_that_it_led() {
     let place = place();
     let (here, there) = (place.store().await, place.store().await);
     let (old, new) = (open(&here, 1).await, open(&here, 2).await);
+    let mut hints = there.news();
     for election in ["a", "b", "c"] {
         win(&here, old, election).await;
     }
-    tokio::time::sleep(Duration::from_millis(200)).await;
-    let mut hints = there.news();
+    while next(&mut hints).await != about("c") {}
     let mut claim = claiming(new, "a");
     claim.over = Some(Stamp { session: old, sequence: 1 });
     here.claim(claim).await.unwrap();

@@ -75,9 +75,9 @@ fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
     let names = ["failover_ms", "handover_ms", "idle", "read_ms", "renew_ms", "ttl_ms"];
     assert_eq!(fields(&report), names, "{said:?}");
     assert_eq!(fields(&report["idle"]), ["cpu_percent", "other_requests", "renewals"]);
-    // A crash is only noticed by silence; whoever is asked to make way says so.
+    // A crash is only noticed by silence: a ttl from the last renewal, which was a third of it ago at most.
     let took = |figure: &str| report[figure]["p50"].as_f64().unwrap();
-    assert!(took("failover_ms") > took("handover_ms"), "{report}");
+    assert!(took("failover_ms") > 2000.0 && took("handover_ms") > 0.0, "{report}");
     for listing in ["nodes", "elections", "events"] {
         assert_eq!(stage.tenure(&[listing, "--json"]).done().out, "", "{listing}");
     }

@@ -14,7 +14,7 @@ fn demo(place: &Path, flags: &[&str]) -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TENURE_")) {
         command.env_remove(name);
     }
-    command.args(["demo", "--ttl", "1s"]).args(flags);
+    command.args(["demo", "--ttl", "2s"]).args(flags);
     command.env("TMPDIR", place).env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }
@@ -71,9 +71,9 @@ fn the_tour_does_everything_once_and_tells_how_long_each_failover_took() {
     let elected: Vec<&Value> = steps.iter().filter(|step| step["step"] == "elected").collect();
     let terms: Vec<u64> = elected.iter().map(|step| step["term"].as_u64().unwrap()).collect();
     assert!(terms.is_sorted_by(|a, b| a < b), "terms rise: {terms:?}");
-    // A hand-over waits for no ttl; what was killed, stopped or cut off is waited for.
+    // What was killed, stopped or cut off is waited for: a ttl from its last renewal, which was a third of it ago.
     let took: Vec<u64> = elected[1..].iter().map(|step| step["failover_ms"].as_u64().unwrap()).collect();
-    assert!(took[0] < took[1] && took[0] < took[2] && took[0] < took[3], "{took:?}");
+    assert!(took.len() == 4 && took[1..].iter().all(|millis| *millis >= 1000), "{took:?}");
     assert!(is_empty(place.path()) && nodes_of(place.path()).is_empty());
 }
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tenure_store::clock;
+use tenure_testkit::patience::HANG;
 use tenure_testkit::server::free_port;
-
-const HANG: Duration = Duration::from_secs(60);
 
 fn tenure(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));

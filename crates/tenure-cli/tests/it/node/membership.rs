@@ -42,7 +42,7 @@ fn a_node_that_is_told_to_stop_hands_over_and_deregisters() {
     assert_eq!(nodes[0].code(), Some(0));
     events.until("leader_resigned", "a");
     events.until("node_left", "a");
-    // The ttl is ten seconds: nobody waited for it.
+    // Nobody waited for the ttl.
     nodes[1].until_ok("/leader");
     until("it is shown", || (state_of(&nodes[1], "a")? == "left").then_some(()));
 }

@@ -33,7 +33,7 @@ fn value(text: &str, series: &str) -> Option<f64> {
 #[test]
 fn every_metric_of_the_contract_is_there_and_promtool_reads_them() {
     let stage = Stage::new();
-    let nodes = stage.cluster(&["a", "b"], &["--ttl", "1s"]);
+    let nodes = stage.cluster(&["a", "b"], &["--ttl", "1h", "--renew-every", "200ms"]);
     let read = |index: usize, series: &str| value(&nodes[index].get("/metrics").body, series);
     assert_eq!(nodes[1].order("/cluster/resign", "").status, 202);
     nodes[1].until_ok("/leader");
@@ -61,7 +61,7 @@ fn every_metric_of_the_contract_is_there_and_promtool_reads_them() {
     assert_eq!(here("tenure_elections_total{outcome=\"lost\"}"), 1.0);
     assert_eq!(here("tenure_nodes{state=\"live\"}"), 2.0);
     let left = here("tenure_lease_remaining_seconds{election=\"coordinator\"}");
-    assert!(left > 0.0 && left <= 1.0, "{left}");
+    assert!(left > 0.0 && left <= 3600.0, "{left}");
     assert_eq!(here("tenure_store_request_seconds_count{operation=\"open\"}"), 1.0);
     assert_eq!(read(0, "tenure_is_leader{election=\"coordinator\"}"), Some(0.0));
     assert_eq!(read(0, "tenure_leadership_seconds_count"), Some(1.0));

@@ -23,7 +23,7 @@ fn every_node_tells_who_leads_and_who_is_there() {
             (&status["cluster_size"], &status["cluster_ready"]),
             (&Value::from(2), &Value::from(true))
         );
-        assert!(status["known_ms_ago"].as_u64().unwrap() < 10_000);
+        assert!(status["known_ms_ago"].as_u64().unwrap() < 3_600_000);
         let lease = &status["lease"];
         assert_eq!((&lease["leader_id"], &lease["term"]), (&Value::from("a"), &Value::from(1)));
         assert_eq!(lease["api_url"], format!("http://{}", nodes[0].address));
@@ -39,7 +39,7 @@ fn every_node_tells_who_leads_and_who_is_there() {
         assert_eq!((&leader["leader_id"], &leader["term"]), (&Value::from("a"), &Value::from(1)));
         assert_eq!(leader["api_url"], format!("http://{}", nodes[0].address));
         let (age, left) = (leader["age_ms"].as_u64().unwrap(), leader["expires_in_ms"].as_u64().unwrap());
-        assert!(age < 10_000 && left > 0 && left <= 10_000, "{leader}");
+        assert!(age < 3_600_000 && left > 0 && left <= 3_600_000, "{leader}");
 
         let listed = node.get("/cluster/nodes").says(200);
         let ids: Vec<_> =

@@ -17,6 +17,8 @@ use super::place::Place;
 pub const TOKEN: &str = "correct-horse-battery-staple";
 /// Short, where a test waits for it.
 pub const TTL: &str = "2s";
+/// A ttl that no test waits for: nobody loses its lease on a machine that is busy with other things.
+const NEVER: &str = "1h";
 
 pub struct Stage {
     directory: TempDir,
@@ -63,6 +65,9 @@ impl Stage {
         command.args(["node", "--node", id, "--token-file"]).arg(self.path("token")).args(flags);
         if !flags.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
+        }
+        if !flags.iter().any(|flag| ["--ttl", "--config"].contains(flag)) {
+            command.args(["--ttl", NEVER]);
         }
         self.serve(id, command)
     }

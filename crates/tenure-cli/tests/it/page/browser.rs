@@ -5,14 +5,12 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use base64::Engine;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const HANG: Duration = Duration::from_secs(40);
+use tenure_testkit::patience::HANG;
 
 /// A browser with one page. Killed when dropped, with all its processes.
 pub struct Browser {

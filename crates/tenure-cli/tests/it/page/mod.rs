@@ -54,7 +54,7 @@ fn the_next_leader_is_shown_without_a_reload_although_the_page_came_from_the_one
 #[test]
 fn the_leader_makes_way_when_the_page_asks_with_the_token() {
     let stage = Stage::new();
-    let nodes = stage.cluster(&["alpha", "beta"], &["--ttl", "10s"]);
+    let nodes = stage.cluster(&["alpha", "beta"], &[]);
     let mut browser = Browser::open(&format!("http://{}/", nodes[1].address));
     shows(&mut browser, "#leader", |text| text == "alpha");
     let submit = |token: &str| {
@@ -73,7 +73,7 @@ fn the_leader_makes_way_when_the_page_asks_with_the_token() {
 fn hostile_names_are_text_and_the_content_policy_holds() {
     let stage = Stage::new();
     let hostile = "<img src=x onerror=window.owned=1>";
-    let node = stage.node(hostile, &["--ttl", "10s", "--label", "x=<script>window.owned=1<script>"]);
+    let node = stage.node(hostile, &["--label", "x=<script>window.owned=1<script>"]);
     node.until_ok("/leader");
     let mut browser = Browser::open(&format!("http://{}/", node.address));
     shows(&mut browser, "#leader", |text| text == hostile);

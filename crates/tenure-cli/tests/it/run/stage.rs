@@ -15,7 +15,7 @@ use super::place::Place;
 use super::witness::{self, Beat, LOG};
 
 /// A ttl that no test waits for: whatever happens within one happened without it.
-pub const NEVER: &str = "10m";
+pub const NEVER: &str = "1h";
 
 pub struct Stage {
     directory: TempDir,

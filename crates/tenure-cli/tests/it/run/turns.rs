@@ -49,10 +49,10 @@ fn a_resignation_from_outside_moves_leadership_and_the_first_stands_again() {
 #[test]
 fn two_processes_with_one_node_id_are_refused_with_what_to_do() {
     let stage = Stage::new();
-    let _first = stage.witness("alpha", &["--ttl", "2s"]);
+    let _first = stage.witness("alpha", &["--ttl", NEVER, "--renew-every", "200ms"]);
     let said = stage.path("second.said");
     let file = std::fs::File::create(&said).unwrap();
-    let mut second = stage.run_with("alpha", &["--ttl", "2s"], &["true"], |command| {
+    let mut second = stage.run_with("alpha", &["--ttl", NEVER], &["true"], |command| {
         command.stderr(file);
     });
     assert_eq!(second.code(), 1);

@@ -8,9 +8,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tenure::{ElectionName, Store};
-
-/// Longer than anything here takes, on any machine: reached only when something hangs.
-pub const HANG: Duration = Duration::from_secs(60);
+pub use tenure_testkit::patience::HANG;
 
 pub struct Cluster {
     pub directory: TempDir,

@@ -132,6 +132,23 @@ impl Crew {
         Ok((child, ear))
     }
 
+    /// Whether they do not ask their check.
+    pub fn is_blind(&self) -> bool {
+        self.blind
+    }
+
+    /// Has a process look at all that it holds, and waits until it has. Whether it runs.
+    pub fn looks(&self, pid: u32) -> bool {
+        let member = self.members.iter().find(|member| member.pid() == Some(pid) && !member.stopped);
+        let ear = member.and_then(|member| member.process.as_ref()?.1.as_ref());
+        let pongs = |events: &[Event]| events.iter().filter(|event| event.is("pong", pid)).count();
+        let before = pongs(&self.journal.all());
+        // It may just have ended.
+        let Some(Ok(())) = ear.map(|mut ear| writeln!(ear, "ping")) else { return false };
+        self.journal.wait("it answers", |events| (pongs(events) > before).then_some(()));
+        true
+    }
+
     /// What this one is called.
     pub fn name(&self, number: usize) -> &str {
         &self.members[number].name

@@ -19,12 +19,14 @@ pub mod place;
 mod verdict;
 pub mod vitals;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tenure::{PartitionState, TaskList, TaskLists};
 use tenure_core::Dice;
 use tenure_store::{EventQuery, EventRecord, clock};
-use tenure_testkit::patience::patiently;
+use tenure_testkit::patience::{HANG, patiently};
+use tenure_torture::evidence;
 use tokio::runtime::Runtime;
 
 use cast::TASK_LIST;
@@ -51,6 +53,8 @@ pub struct Asked {
     pub kind: Kind,
     pub cast: Cast,
     pub length: Duration,
+    /// So many things are done instead, and then it is not judged how long anything took.
+    pub steps: Option<u64>,
     pub seed: u64,
     /// A planted mistake, to see that the judge finds out.
     pub blind: bool,
@@ -76,14 +80,15 @@ pub fn torture(asked: &Asked) -> Outcome<bool> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(divide(&place.direct(), crew.cast.partitions));
     let (store, cast, seconds) = (asked.kind.name(), crew.cast.told(), asked.length.as_secs());
-    println!("torture on {store}: {cast}, {seconds} s, seed {}", asked.seed);
+    let extent = asked.steps.map_or_else(|| format!("{seconds} s"), |steps| format!("{steps} steps"));
+    println!("torture on {store}: {cast}, {extent}, seed {}", asked.seed);
     let mut faults = Faults::new(dice);
     let mut history = Vec::new();
     let mut calm = vec![await_calm(&mut crew, &place, &runtime)?];
-    let end = clock::now() + asked.length;
-    while clock::now() < end {
+    let (end, mut steps) = (clock::now() + asked.length, asked.steps);
+    while clock::now() < end && steps != Some(0) && !(asked.blind && is_found_out(&crew)) {
         let left = end.since(clock::now());
-        suffer(&mut crew, &mut place, &mut faults, left.min(ROUND))?;
+        suffer(&mut crew, &mut place, &mut faults, left.min(ROUND), &mut steps)?;
         calm.push(await_calm(&mut crew, &place, &runtime)?);
         runtime.block_on(read_on(&place.direct(), &mut history));
         if let Some(Calm { led, owned, .. }) = calm.last() {
@@ -94,11 +99,12 @@ pub fn torture(asked: &Asked) -> Outcome<bool> {
             );
         }
     }
+    change_hands(&mut crew, &place)?;
     let growth = crew.growth();
     crew.dismiss()?;
     runtime.block_on(read_on(&place.direct(), &mut history));
     let mut verdict = Verdict::over(&crew, &history);
-    verdict.broken.extend(calm.iter().flat_map(|calm| calm.broken(&crew.cast)));
+    verdict.broken.extend(calm.iter().flat_map(|calm| calm.broken(&crew.cast, asked.steps.is_none())));
     println!("\nfaults           {}", faults.total());
     for (name, count) in &faults.tally {
         println!("  {count:>5}  {name}");
@@ -123,18 +129,58 @@ pub fn torture(asked: &Asked) -> Outcome<bool> {
     Ok(false)
 }
 
-/// Faults for so long; then everything that goes on is ended.
-fn suffer(crew: &mut Crew, place: &mut Place, faults: &mut Faults, length: Duration) -> Outcome<()> {
+/// Faults for so long, or so many steps; then everything that goes on is ended.
+fn suffer(
+    crew: &mut Crew,
+    place: &mut Place,
+    faults: &mut Faults,
+    length: Duration,
+    steps: &mut Option<u64>,
+) -> Outcome<()> {
     let end = clock::now() + length;
     if !crew.cast.blows {
         faults.begin_to_roll();
     }
-    while clock::now() < end {
+    while clock::now() < end && *steps != Some(0) && !(crew.is_blind() && is_found_out(crew)) {
         std::thread::sleep(faults.pause(crew));
         crew.mend(place)?;
         faults.go_on(crew, place)?;
+        if let Some(left) = steps {
+            *left -= 1;
+        }
     }
     faults.end(crew, place)
+}
+
+/// Whether somebody who does not ask its check has been succeeded while it ran, and has noted so: then there is
+/// something to be found.
+fn is_found_out(crew: &Crew) -> bool {
+    let mut last: BTreeMap<String, (u32, u64)> = BTreeMap::new();
+    for write in evidence::asked_of_register(&crew.register()) {
+        let of_ours = write.election.contains('/') || crew.cast.blows;
+        let before = last.insert(write.election, (write.pid, write.term));
+        if let Some((pid, term)) = before.filter(|_| of_ours)
+            && pid != write.pid
+            && term < write.term
+            && crew.looks(pid)
+        {
+            return true;
+        }
+    }
+    false
+}
+
+/// Has the leader resign: then there were two of them, however little was done before.
+fn change_hands(crew: &mut Crew, place: &Place) -> Outcome<()> {
+    let Some(before) = crew.leader() else { return Ok(()) };
+    let election = crew.cast.election;
+    crew.order_leader(&[&format!("resign {election}"), &format!("stand {election}")]);
+    let end = clock::now() + HANG;
+    while crew.leader().is_none_or(|leader| leader.term() <= before.term()) && clock::now() < end {
+        crew.mend(place)?;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 /// How long it took, when nothing was done any more; nothing if it took too long by far.
@@ -145,13 +191,15 @@ struct Calm {
 }
 
 impl Calm {
-    fn broken(&self, cast: &Cast) -> Vec<Broken> {
+    /// What took too long, or only what took too long by far.
+    fn broken(&self, cast: &Cast, timed: bool) -> Vec<Broken> {
         let promised = [
             ("somebody leads", self.led, LEADS_WITHIN),
             ("every partition is owned", self.owned, OWNED_WITHIN),
         ];
         let bounds = promised.map(|(what, took, ttls)| (what, took, cast.longest() * ttls));
-        let late = bounds.into_iter().filter(|(_, took, bound)| took.is_none_or(|took| took > *bound));
+        let late =
+            bounds.into_iter().filter(|(_, took, bound)| took.is_none_or(|took| timed && took > *bound));
         late.map(|(what, _, bound)| Broken {
             at: Some(self.since),
             of: Some(cast.election.to_owned()),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tenure::raft::{MemberInfo, RaftStore};
 use tenure::{NodeId, NodeInfo, SessionId, Store as _};
-use tenure_store::{Open, clock};
-use tenure_testkit::patience::patiently;
+use tenure_store::Open;
+use tenure_testkit::patience::{patiently, until};
 use tenure_testkit::server::Disk;
 
 use super::crew::Crew;
@@ -25,18 +25,13 @@ fn a_member_that_lost_its_disk_comes_back_under_another_name_in_its_old_place() 
     std::fs::remove_dir_all(crew.place(&format!("data{other}"))).unwrap();
     crew.start(other);
     let old = before.iter().find(|member| member.address == address).unwrap().id.clone();
-    let end = clock::now() + Duration::from_secs(60);
-    loop {
+    let is_new = |member: &MemberInfo| {
+        member.address == address && member.id != old && member.voter && member.behind == Some(0)
+    };
+    until("the old name is gone, and the new one votes", || {
         let members = crew.members();
-        let is_new = |member: &MemberInfo| {
-            member.address == address && member.id != old && member.voter && member.behind == Some(0)
-        };
-        // The old name goes once the new one votes.
-        if members.len() == 3 && members.iter().any(is_new) {
-            break;
-        }
-        assert!(clock::now() < end, "{members:?}");
-    }
+        members.len() == 3 && members.iter().any(is_new)
+    });
     crew.verdict();
 }
 
@@ -100,14 +95,8 @@ fn a_member_whose_disk_is_full_takes_no_part_and_the_group_goes_on_until_there_i
     // The group decides without it, and the candidate on its machine asks the others.
     assert_ne!(crew.head(), 0);
     disk.free();
-    loop {
-        let members = crew.members();
-        if members
-            .iter()
-            .any(|member| member.address == address && member.behind.is_some_and(|behind| behind < 5))
-        {
-            break;
-        }
-    }
+    let caught_up =
+        |member: &MemberInfo| member.address == address && member.behind.is_some_and(|behind| behind < 5);
+    until("it has caught up", || crew.members().iter().any(caught_up));
     crew.verdict();
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_store::clock;
+use tenure_testkit::patience::until;
 
 use super::crew::{Crew, Leader};
 
@@ -10,7 +10,10 @@ const TTL: Duration = Duration::from_secs(2);
 
 /// A crew in which the member that leads the election leads the group too, or does not.
 fn crew(both: bool) -> (Crew, Leader) {
-    let crew = Crew::of_three(TTL);
+    arranged(Crew::of_three(TTL), both)
+}
+
+fn arranged(crew: Crew, both: bool) -> (Crew, Leader) {
     let mut leader = crew.leader_above(0);
     loop {
         let head = crew.head();
@@ -30,61 +33,48 @@ fn crew(both: bool) -> (Crew, Leader) {
     }
 }
 
-/// How long nobody led after this one.
-fn gap(leaderships: &[tenure_testkit::checker::Leadership], term: u64) -> Duration {
-    let under = |wanted: u64| leaderships.iter().find(|led| led.term == wanted).unwrap();
-    Duration::from_nanos(under(term + 1).from - under(term).until)
-}
-
-/// Kills the member that leads the election.
-fn costs_one_ttl(both: bool) {
+/// Kills the member that leads the election. (How long nobody leads then is measured by `cargo xtask bench`: here
+/// the machine may be busy with other things.)
+fn another_leads(both: bool) {
     let (mut crew, leader) = crew(both);
     crew.kill(leader.machine);
-    crew.leader_above(leader.term);
-    let lasted = gap(&crew.verdict(), leader.term);
-    // Silence of a whole ttl, and a moment for the group to elect its own head meanwhile.
-    assert!(lasted < TTL + TTL / 2, "nobody led for {lasted:?}");
+    let next = crew.leader_above(leader.term);
+    assert_ne!(next.machine, leader.machine);
+    crew.verdict();
 }
 
 #[test]
-fn the_loss_of_the_machine_that_leads_both_does_not_cost_a_second_ttl() {
-    costs_one_ttl(true);
+fn after_the_loss_of_the_machine_that_leads_both_another_leads() {
+    another_leads(true);
 }
 
 #[test]
-fn the_loss_of_a_leader_that_does_not_lead_the_group_costs_a_ttl_too() {
-    costs_one_ttl(false);
+fn after_the_loss_of_a_leader_that_does_not_lead_the_group_another_leads() {
+    another_leads(false);
 }
 
 #[test]
 fn the_loss_of_the_member_that_leads_the_group_costs_no_election_its_leader() {
-    let (mut crew, leader) = crew(false);
-    crew.kill(crew.head());
-    // A new head, which has taken a few renewals.
-    let end = clock::now() + TTL * 2;
-    while clock::now() < end {
-        crew.head();
-    }
+    let (mut crew, leader) = arranged(Crew::of_steady_three(), false);
+    let head = crew.head();
+    crew.kill(head);
+    until("the group has another head", || crew.head() != head);
+    crew.renews(leader.machine, 3);
     let leaderships = crew.verdict();
     assert!(leaderships.iter().all(|led| led.term <= leader.term), "{leaderships:?}");
 }
 
 #[test]
 fn the_loss_of_any_other_member_changes_nothing_and_it_comes_back_on_its_own_disk() {
-    let (mut crew, leader) = crew(true);
+    let (mut crew, leader) = arranged(Crew::of_steady_three(), true);
     let other = (0..3).find(|&number| number != leader.machine).unwrap();
     let before = crew.members();
     crew.kill(other);
     crew.start(other);
     let address = crew.address(other);
-    let back = loop {
-        let members = crew.members();
-        let found =
-            members.iter().find(|member| member.address == address && member.behind == Some(0)).cloned();
-        if let Some(found) = found {
-            break found;
-        }
-    };
+    let back = until("it is back", || {
+        crew.members().into_iter().find(|member| member.address == address && member.behind == Some(0))
+    });
     assert!(before.iter().any(|member| member.id == back.id), "under its own name");
     let leaderships = crew.verdict();
     assert!(leaderships.iter().all(|led| led.term <= leader.term), "{leaderships:?}");

@@ -231,6 +231,27 @@ impl Crew {
         Session::last(&self.look(), pid).renewed
     }
 
+    /// Which process holds the lease by what the file says, and when that has renewed last.
+    pub fn holder(&self) -> Option<(u32, u64)> {
+        let held = "SELECT s.pid, s.renewed_boot_ns FROM tenure_elections e JOIN tenure_sessions s
+                    ON s.id = e.session WHERE e.election = ?1";
+        let held = self.look().query_row(held, [ELECTION], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)));
+        held.optional().unwrap().map(|(pid, renewed)| (pid, renewed.cast_unsigned()))
+    }
+
+    /// Kills a leader that held the lease until then: one that lost it just before is replaced, and another is
+    /// killed. Gives it, and when it had renewed last.
+    pub fn kill_the_leader(&mut self) -> (Event, u64) {
+        loop {
+            let leader = self.settled_leader();
+            self.kill(&leader.node());
+            match self.holder() {
+                Some((pid, renewed)) if pid == leader.pid => return (leader, renewed),
+                _ => self.start(&leader.node()),
+            };
+        }
+    }
+
     /// Waits until a process has renewed so many times more, or has lost its session.
     pub fn renews(&self, pid: u32, times: i64) {
         let before = Session::last(&self.look(), pid);
@@ -252,21 +273,13 @@ impl Crew {
         }
     }
 
-    /// How much later than promised something may be seen here.
-    pub fn slack(&mut self) -> Duration {
-        Floor::slack(self.worst())
-    }
-
     /// For how long the machine has let something stand still, here or in a candidate.
     fn worst(&mut self) -> Duration {
         for node in self.living() {
             let pid = self.pid(&node);
             let runs = !self.is_stopped(&node) && self.said().iter().any(|event| event.is("stands", pid));
             if runs {
-                let pongs = |events: &[Event]| events.iter().filter(|event| event.is("pong", pid)).count();
-                let before = pongs(&self.said());
-                self.order(&node, "ping");
-                self.wait("it answers", |events| (pongs(events) > before).then_some(()));
+                self.looks(&node);
             }
         }
         let said = self.said();
@@ -274,6 +287,15 @@ impl Crew {
         let paused = paused.filter(|event| !self.interrupted.contains(&event.pid));
         let longest = paused.filter_map(|event| event.value["nanos"].as_u64()).max();
         self.floor.worst().max(Duration::from_nanos(longest.unwrap_or(0)))
+    }
+
+    /// Has a candidate look at all that it holds, and waits until it has.
+    pub fn looks(&mut self, node: &str) {
+        let pid = self.pid(node);
+        let pongs = |events: &[Event]| events.iter().filter(|event| event.is("pong", pid)).count();
+        let before = pongs(&self.said());
+        self.order(node, "ping");
+        self.wait("it answers", |events| (pongs(events) > before).then_some(()));
     }
 
     /// Judges a test in which nothing was to happen: the one leader has led throughout.

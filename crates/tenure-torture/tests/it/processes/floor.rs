@@ -1,4 +1,4 @@
-//! What this machine can do at the moment: bounds on time are derived from it, not from hope.
+//! What this machine can do at the moment: where it stands still, nothing can be said about who kept a lease.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,9 +10,6 @@ use rustix::fs::inotify;
 use tenure::sqlite::rusqlite::Connection;
 use tenure_core::Instant;
 use tenure_store::clock;
-
-/// What no measurement of a few seconds can exclude.
-const LEAST: Duration = Duration::from_millis(250);
 
 /// Measures from when it is started: how long a thread oversleeps, how long a durable write takes,
 /// and how long the kernel takes for chores that its own threads do.
@@ -72,12 +69,6 @@ impl Floor {
     /// The worst so far: the sum of the longest of each kind, done or under way.
     pub fn worst(&self) -> Duration {
         self.chores.iter().map(|chore| chore.under_way().max(chore.longest())).sum()
-    }
-
-    /// How much later than promised something may be seen: a few times the worst, since each of
-    /// several processes may have had as bad a moment.
-    pub fn slack(worst: Duration) -> Duration {
-        LEAST + 4 * worst
     }
 }
 

@@ -1,18 +1,16 @@
-//! Leadership that is given up on purpose.
+//! Leadership that is given up on purpose. It costs no ttl (L2): in all of these that is far longer than any test
+//! waits.
 
 use std::time::Duration;
 
 use super::crew::Crew;
-use super::judge::Evidence;
 
-fn assert_quick(evidence: &Evidence, term: u64, slack: Duration) {
-    let gap = evidence.gaps().into_iter().find(|gap| gap.after.term == term).unwrap();
-    assert!(gap.length <= slack, "L2: {gap:#?}, slack {slack:?}");
-}
+/// A ttl that no test waits for, nor for the sixth of it after which a candidate looks again.
+const NEVER: Duration = Duration::from_secs(3600);
 
 #[test]
 fn a_leader_that_resigns_is_succeeded_at_once() {
-    let mut crew = Crew::new(Duration::from_secs(6));
+    let mut crew = Crew::new(NEVER);
     crew.start("anna");
     let old = crew.leader();
     crew.start("ben");
@@ -24,13 +22,12 @@ fn a_leader_that_resigns_is_succeeded_at_once() {
     crew.order("anna", "stand reports");
     crew.is_registered("anna");
     assert_eq!(crew.leader().term(), next.term(), "who stands again pushes nobody out");
-    let slack = crew.slack();
-    assert_quick(&crew.verdict(), next.term(), slack);
+    crew.verdict();
 }
 
 #[test]
 fn leadership_is_handed_over_to_the_process_that_was_named() {
-    let mut crew = Crew::new(Duration::from_secs(6));
+    let mut crew = Crew::new(NEVER);
     crew.start_with("anna", &["--lead"]);
     let old = crew.leader();
     for node in ["ben", "clara"] {
@@ -49,21 +46,17 @@ fn leadership_is_handed_over_to_the_process_that_was_named() {
     let back = crew.leader_above(heir.term());
     assert_eq!((back.node().as_str(), back.pid), ("anna", old.pid));
 
-    let slack = crew.slack();
-    let evidence = crew.verdict();
-    assert_quick(&evidence, heir.term(), slack);
-    assert_quick(&evidence, back.term(), slack);
+    crew.verdict();
 }
 
 #[test]
 fn a_process_that_is_told_to_end_hands_over_first() {
-    let mut crew = Crew::new(Duration::from_secs(6));
+    let mut crew = Crew::new(NEVER);
     crew.start("anna");
     let old = crew.leader();
     crew.start("ben");
     crew.is_registered("ben");
     crew.quit("anna");
-    let next = crew.leader_above(old.term());
-    let slack = crew.slack();
-    assert_quick(&crew.verdict(), next.term(), slack);
+    assert_eq!(crew.leader_above(old.term()).term(), old.term() + 1);
+    crew.verdict();
 }

@@ -2,7 +2,7 @@
 //!
 //! Every test ends with the verdict of the checker over the logs of all processes that took part,
 //! the dead ones included. Nothing here waits for luck: tests wait for what candidates say or what
-//! the file shows, and bounds on time come from the machine's own floor, measured meanwhile.
+//! the file shows, and no test says how long something takes at most.
 
 mod crew;
 mod floor;

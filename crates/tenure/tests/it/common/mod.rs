@@ -20,8 +20,7 @@ use tenure_store::{
     LedgerQuery, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Survey,
 };
 
-/// Longer than anything here takes, on any machine: reached only when something hangs.
-pub const HANG: Duration = Duration::from_secs(20);
+pub use tenure_testkit::patience::HANG;
 
 /// Waits, but not forever.
 pub async fn soon<F: Future>(future: F) -> F::Output {
@@ -58,7 +57,12 @@ pub async fn sqlite(directory: &tempfile::TempDir) -> Arc<dyn Store> {
 
 /// A node for tests in which nothing is to lapse.
 pub fn calm(id: &str) -> NodeBuilder {
-    Node::builder(id).ttl(Duration::from_secs(60))
+    Node::builder(id).ttl(Duration::from_secs(3600))
+}
+
+/// A node for tests in which nothing is to lapse, and renewals are waited for.
+pub fn diligent(id: &str) -> NodeBuilder {
+    calm(id).renew_every(Duration::from_millis(50))
 }
 
 /// A node for tests in which something is to lapse.
