@@ -12,6 +12,7 @@
 //! | `division`, `share`, `waiting` | a program per partition: all of them, one of them, and why there is none |
 //! | `guard`, `orders` | the guardian as the supervisor sees it, and what they say to each other |
 //! | `guardian`, `ward`, `closing` | the guardian process, a program under guard, and acting for a dead supervisor |
+//! | `control` | the guardian's end of the socket |
 //! | `keeper` | the keeper process |
 //! | `tree`, `cgroup` | everything that descends from a program, found and ended |
 //! | `program`, `restart`, `signals` | what to run, whether again, and what users ask meanwhile |
@@ -19,6 +20,7 @@
 mod cgroup;
 mod closing;
 mod contest;
+mod control;
 mod division;
 mod guard;
 mod guardian;

@@ -3,6 +3,7 @@
 mod crashes;
 mod ends;
 mod faults;
+mod guarding;
 mod losses;
 mod ordinary;
 mod partitions;
