@@ -5,6 +5,7 @@
 //! |---|---|
 //! | the session's end, on the boot clock | SIGTERM to all trees, then SIGKILL, before anybody else may lead |
 //! | the supervisor's end (pidfd) | SIGKILL to all trees; once they are gone, closes the session on its behalf |
+//! | the supervisor stopped past its lease, with the lock of a SQLite file | SIGKILL to the supervisor: nobody else could renew or be elected |
 //! | a program's end | stops what it left behind, then reports |
 //! | the end of a keeper that had something to keep | SIGKILL to all trees: nobody knows whose what is left is |
 //!
@@ -30,10 +31,11 @@ use tenure_store::clock::{self, Timer};
 use super::closing::act_for_the_dead;
 use super::control::Control;
 use super::keeper::{Said, Word};
+use super::lock_watch::LockWatch;
 use super::orders::{End, Happened, Hello, Order, Report, Start, Tenancy, Ward as Number};
 use super::tree::Snapshot;
 use super::ward::Ward;
-use crate::output;
+use crate::{output, store};
 
 /// How often a tree that is being killed is looked at again.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -64,6 +66,7 @@ struct Guardian {
     hello: Hello,
     control: Control,
     supervisor: OwnedFd,
+    lock: LockWatch,
     timer: Timer,
     children: UnixStream,
     /// What keepers say, and what has been read of it.
@@ -100,10 +103,12 @@ impl Guardian {
         };
         let timer = Timer::nonblocking()?;
         let held = Tenancy::default();
+        let lock = LockWatch::new(store::file(hello.store.as_deref()), parent);
         Ok(Some(Self {
             hello,
             control,
             supervisor,
+            lock,
             timer,
             children,
             words,
@@ -125,6 +130,7 @@ impl Guardian {
                 return Ok(());
             }
             self.look_after_the_wards()?;
+            self.end_a_supervisor_that_keeps_a_lock();
             self.control.flush()?;
             self.set_timer()?;
             let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
@@ -242,6 +248,21 @@ impl Guardian {
     /// To be sent once everything that is due was done.
     fn report(&mut self, ward: Number, what: Happened) -> io::Result<()> {
         self.control.report(&Report { ward, what })
+    }
+
+    // ----- the supervisor -------------------------------------------------------------------
+
+    /// Its end, by the kernel's word, is dealt with like any other.
+    fn end_a_supervisor_that_keeps_a_lock(&mut self) {
+        let Some(database) = self.lock.kept(clock::now(), self.held.until()) else { return };
+        if pidfd_send_signal(&self.supervisor, Signal::KILL).is_ok() {
+            output::complain(&format!(
+                "tenure: the supervisor (process {}) was stopped past its lease while it held the write lock of \
+                 `{}`: killed, so that others can renew and be elected",
+                self.hello.supervisor,
+                database.display()
+            ));
+        }
     }
 
     // ----- keepers --------------------------------------------------------------------------
@@ -390,7 +411,7 @@ impl Guardian {
             Some(at) => at,
             None => until,
         });
-        let wake = wakes.chain(self.spilled.then(|| now + AGAIN)).min();
+        let wake = wakes.chain(self.spilled.then(|| now + AGAIN)).chain(self.lock.wake(until)).min();
         self.timer.set(wake)
     }
 }

@@ -4,6 +4,7 @@ mod crashes;
 mod ends;
 mod faults;
 mod guarding;
+mod locks;
 mod losses;
 mod ordinary;
 mod partitions;
