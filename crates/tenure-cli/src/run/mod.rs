@@ -36,6 +36,8 @@ mod tree;
 mod waiting;
 mod ward;
 
+pub use ward::hide_settings;
+
 use std::process::ExitCode;
 
 use crate::cli::{Global, Run};

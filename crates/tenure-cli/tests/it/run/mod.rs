@@ -4,6 +4,7 @@ mod crashes;
 mod ends;
 mod faults;
 mod guarding;
+mod health;
 mod locks;
 mod losses;
 mod ordinary;
