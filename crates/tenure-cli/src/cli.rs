@@ -12,6 +12,7 @@ use tenure::{ElectionName, Namespace, NodeId, TaskListName};
 
 pub use partitions::{Counted, Create, Divided, Drain, Move, Partitions, Pause, Resize, TaskListSettings};
 
+use crate::health::HealthSettings;
 use crate::upstream::UpstreamSettings;
 
 const AFTER: &str = "\
@@ -102,6 +103,8 @@ pub struct NodeSettings {
     /// What else there is to say of this node, such as zone=eu-1; may be given several times
     #[arg(long, env = "TENURE_LABEL", value_name = "NAME=VALUE", value_delimiter = ',')]
     pub label: Vec<String>,
+    #[command(flatten)]
+    pub health: HealthSettings,
     #[command(flatten)]
     pub seat: SeatSettings,
 }
@@ -237,6 +240,7 @@ Examples:
   tenure run --election nightly -- ./job --full
   tenure run --partitions billing/invoices -- ./invoices --part {partition}
   tenure run --election scheduler --restart always --ttl 5s -- python3 scheduler.py
+  tenure run --election nightly --health-cmd 'mountpoint -q /data' -- ./job
 
 Exits with the program's own code (128 + n for a signal); 127 if it is not found, 126 if it cannot be
 executed; 75 if leadership was lost and --exit-on-loss was given. With --partitions, a signal n ends it with
@@ -280,6 +284,7 @@ Examples:
   tenure node --task-list billing/invoices=64
   tenure node --work billing/invoices --token-file token
   tenure node --upstream http://127.0.0.1:9000 --leader-only forward
+  tenure node --health-url http://127.0.0.1:9000/health
   tenure node --listen 0.0.0.0:8001 --tls-cert node.pem --tls-key node.key --token-file token \\
               --address https://node-1.example:8001
 

@@ -8,6 +8,7 @@
 //! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
 //! | `commands/` | one file per subcommand |
 //! | `registration`, `serving` | from settings to a registered node, and to its HTTP API |
+//! | `health` | the health check of a node: a command or a URL |
 //! | `telemetry` | what the library logs: to stderr, and to an OpenTelemetry collector |
 //! | `voice`, `service` | what long-lived commands say to people and to the service manager |
 //! | `screen` | a terminal that is painted again and again: `demo` and `top` |
@@ -19,6 +20,7 @@
 mod cli;
 mod commands;
 mod failure;
+mod health;
 mod output;
 mod registration;
 mod run;

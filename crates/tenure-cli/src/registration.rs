@@ -57,6 +57,9 @@ pub async fn start(
     if let Some(address) = &settings.address {
         builder = builder.address(address);
     }
+    if let Some(verdict) = settings.health.start(settings.ttl, voice)? {
+        builder = builder.health(move || std::future::ready(verdict.is_healthy()));
+    }
     let mut starting = pin!(shape(builder).start(store));
     // Most often it is there at once. If not, somebody at a terminal wants to know why.
     let node = match tokio::time::timeout(Duration::from_millis(500), &mut starting).await {

@@ -1,12 +1,13 @@
 //! The store of a command: found, connected to, and asked with a limit.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tenure::{ConnectError, Namespace, Options, Store, StoreError};
-use tenure_store::Told;
+use tenure_store::{StoreUrl, Told};
 
 use crate::cli::{Global, SeatSettings};
 use crate::failure::Failure;
@@ -32,6 +33,13 @@ pub async fn open(url: Option<&str>, namespace: &Namespace) -> Result<Arc<dyn St
             tenure::connect_default_with(Options { namespace, ..Options::default() }).await
         }
     }
+}
+
+/// The file of a store that is one; `None` for servers.
+pub fn file(url: Option<&str>) -> Option<PathBuf> {
+    let Some(url) = url else { return tenure::default_path().ok() };
+    let url = StoreUrl::parse(url).ok()?;
+    (url.scheme == "sqlite").then(|| PathBuf::from(url.rest))
 }
 
 /// The URL in force, with the namespace and the password in it; `None`: the default store.

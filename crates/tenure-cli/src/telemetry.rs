@@ -39,12 +39,17 @@ impl Telemetry {
 
 fn to_stderr(verbose: u8, json: bool) -> Option<Listener> {
     let level = match verbose {
-        0 => return None,
+        // Only what keeps everybody from being elected, and what to do about it.
+        0 => return Some(layer(EnvFilter::new("tenure_sqlite::lock=warn"), json)),
         1 => "tenure=info,opentelemetry=warn",
         2 => "debug",
         _ => "trace",
     };
     let filter = EnvFilter::try_from_env("TENURE_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    Some(layer(filter, json))
+}
+
+fn layer(filter: EnvFilter, json: bool) -> Listener {
     let layer = fmt::layer().with_writer(std::io::stderr);
-    Some(if json { layer.json().with_filter(filter).boxed() } else { layer.with_filter(filter).boxed() })
+    if json { layer.json().with_filter(filter).boxed() } else { layer.with_filter(filter).boxed() }
 }

@@ -7,6 +7,7 @@ use crate::output;
 use crate::service::Service;
 
 /// Speaks to people, or to programs, and to the service manager.
+#[derive(Clone)]
 pub struct Voice {
     pub json: bool,
     pub election: ElectionName,

@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Client {
     wire: Arc<Wire>,
+    timeout: Duration,
 }
 
 /// A node that was asked has given no answer.
@@ -27,15 +28,21 @@ pub struct NoAnswer(pub Origin);
 
 impl Default for Client {
     fn default() -> Self {
-        Self { wire: Wire::new(Limits { answer: PATIENCE, ..Limits::default() }, None) }
+        Self::with_timeout(PATIENCE)
     }
 }
 
 impl Client {
+    /// A client that gives up on an answer after this time, instead of 5 s.
+    #[must_use]
+    pub fn with_timeout(timeout: Duration) -> Self {
+        Self { wire: Wire::new(Limits { answer: timeout, ..Limits::default() }, None), timeout }
+    }
+
     /// What this node answers to `GET path`, whatever its status.
     ///
     /// # Errors
-    /// If there is no answer within some seconds.
+    /// If there is no answer within the timeout.
     ///
     /// # Cancel safety
     /// Safe: nothing is changed by asking.
@@ -51,6 +58,6 @@ impl Client {
             let body = response.into_body().collect().await.map_err(|_| silent())?;
             Ok((status, body.to_bytes()))
         };
-        tokio::time::timeout(PATIENCE, asked).await.map_err(|_| silent())?
+        tokio::time::timeout(self.timeout, asked).await.map_err(|_| silent())?
     }
 }

@@ -37,7 +37,7 @@ pub use client::{Client, NoAnswer};
 #[cfg(feature = "server")]
 pub use access::{Access, Token, TokenError};
 #[cfg(feature = "server")]
-pub use api::{Api, ApiSettings, description};
+pub use api::{Api, ApiSettings, Lease, description};
 #[cfg(feature = "server")]
 pub use coordinator::Coordinator;
 #[cfg(feature = "server")]

@@ -2,7 +2,7 @@
 //! independent judge of what nodes did ([`checker`]), real servers of our own ([`server`]), a network in
 //! front of them that fails as told ([`proxy`]), one whose packets are truly lost ([`lan`]), nodes on them
 //! ([`stage`]), waits that cannot hang ([`patience`]), bytes that nobody would send ([`fuzz`]), what becomes
-//! of one that is cut off ([`cut`]) or stopped ([`freeze`](fn@freeze)), what SQL
+//! of one that is cut off ([`cut`]) or stopped ([`freeze`](fn@freeze), [`freeze_inside_a_write`]), what SQL
 //! databases have to stand ([`sql`]), the candidates of other libraries ([`others`]), and certificates
 //! ([`authority`]).
 //!
@@ -24,4 +24,4 @@ pub mod server;
 pub mod sql;
 pub mod stage;
 
-pub use freeze::freeze;
+pub use freeze::{freeze, freeze_inside_a_write};

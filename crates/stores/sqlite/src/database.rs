@@ -10,11 +10,12 @@ use tenure_core::{Instant, StoreIdentity};
 use tenure_store::{Options, Reply, StoreError, Told, clock};
 
 use crate::error::{Phase, Stop, classify, code};
+use crate::lock::{Contention, Holder};
 use crate::moment::Moment;
 use crate::news;
 use crate::place::{self, FileId};
 use crate::schema;
-use crate::verbs::Scope;
+use crate::verbs::{self, Scope};
 
 /// More than there are statements, so that each is prepared once.
 const STATEMENTS: usize = 64;
@@ -41,10 +42,20 @@ fn wait(looked: i32) -> bool {
     now.since(SINCE.get()) < LOCKED
 }
 
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    ReadWrite,
+    /// It can neither hold the write lock, nor wait for it.
+    ReadOnly,
+}
+
 /// One connection to the file, reopened when it must be.
 pub(crate) struct Database {
     path: PathBuf,
     options: Options,
+    access: Access,
+    contention: Contention,
     opened: Option<Opened>,
 }
 
@@ -57,7 +68,19 @@ pub(crate) struct Opened {
 impl Database {
     /// Names the file; nothing is opened yet.
     pub(crate) fn new(path: PathBuf, options: Options) -> Self {
-        Self { path, options, opened: None }
+        let contention = Contention::default();
+        Self { path, options, access: Access::ReadWrite, contention, opened: None }
+    }
+
+    /// Another connection to the same file.
+    pub(crate) fn another(&self) -> Self {
+        let contention = self.contention.clone();
+        Self { contention, ..Self::new(self.path.clone(), self.options.clone()) }
+    }
+
+    /// Another connection to the same file, which only reads.
+    pub(crate) fn reader(&self) -> Self {
+        Self { access: Access::ReadOnly, ..self.another() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -73,7 +96,7 @@ impl Database {
         self.path = place::settle(&self.path)?;
         let until = clock::now() + SETTING_UP;
         loop {
-            match open(&self.path, true) {
+            match open(&self.path, self.access, true) {
                 // Turning on the write-ahead log does not wait for locks: it fails at once when
                 // another process is at it too.
                 Err(Stop::Sql(error)) if is_busy(&error) && clock::now() < until => {
@@ -99,7 +122,8 @@ impl Database {
         let now = self.file()?;
         if self.opened.as_ref().is_none_or(|opened| opened.file != now) {
             self.opened = None;
-            let opened = open(&self.path, false).map_err(|stop| self.explain(stop, Phase::Work))?;
+            let opened =
+                open(&self.path, self.access, false).map_err(|stop| self.explain(stop, Phase::Work))?;
             return Ok(self.opened.insert(opened));
         }
         // Checked just above; `ok_or_else` keeps the borrow checker content without a panic.
@@ -139,6 +163,9 @@ impl Database {
         let file = opened.file;
         let (phase, outcome) = transact(opened, behavior, &options, verb);
         let (store, value, transition) = outcome.map_err(|stop| self.fail(stop, phase))?;
+        if matches!(behavior, TransactionBehavior::Immediate) {
+            self.contention.is_over();
+        }
         if transition {
             news::signal(&self.path);
         }
@@ -168,7 +195,15 @@ impl Database {
 
     fn explain(&self, stop: Stop, phase: Phase) -> StoreError {
         match stop {
-            Stop::Sql(error) => classify(&self.path, phase, error),
+            Stop::Sql(error) if is_busy(&error) => {
+                let holder = Holder::find(&self.path);
+                // Whoever has just named the file is told by the error itself.
+                if phase != Phase::Connect {
+                    self.contention.report(&self.path, holder.as_ref());
+                }
+                classify(&self.path, phase, error, holder.as_ref())
+            }
+            Stop::Sql(error) => classify(&self.path, phase, error, None),
             Stop::Told(error) => error,
         }
     }
@@ -209,15 +244,20 @@ fn transact<T>(
     }
 }
 
+const IDENTITY: &str = "SELECT store FROM tenure_meta";
+
 /// Which store this is: the history that the file tells, and the file that tells it.
 fn identity(connection: &Connection, file: FileId) -> Result<StoreIdentity, rusqlite::Error> {
-    let name: String =
-        connection.prepare_cached("SELECT store FROM tenure_meta")?.query_row([], |row| row.get(0))?;
+    let name: String = connection.prepare_cached(IDENTITY)?.query_row([], |row| row.get(0))?;
     Ok(StoreIdentity::of(&[name.as_bytes(), &file.device.to_be_bytes(), &file.inode.to_be_bytes()]))
 }
 
-fn open(path: &Path, create: bool) -> Result<Opened, Stop> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+fn open(path: &Path, access: Access, create: bool) -> Result<Opened, Stop> {
+    let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags |= match access {
+        Access::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE,
+        Access::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
+    };
     if create {
         flags |= OpenFlags::SQLITE_OPEN_CREATE;
     }
@@ -225,6 +265,20 @@ fn open(path: &Path, create: bool) -> Result<Opened, Stop> {
     let file = named(path)?;
     connection.busy_handler(Some(wait))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    match access {
+        Access::ReadWrite => prepare_to_write(&mut connection)?,
+        Access::ReadOnly if schema::examine(&connection)?.is_current() => {}
+        Access::ReadOnly => {
+            return Err(StoreError::unavailable("the tables in the database file are being set up").into());
+        }
+    }
+    if named(path)? != file {
+        return Err(StoreError::unavailable("the database file was replaced while it was opened").into());
+    }
+    Ok(Opened { connection, file })
+}
+
+fn prepare_to_write(connection: &mut Connection) -> Result<(), Stop> {
     // SQLite falls back to reading when it may not write, and would say so only at the first
     // renewal.
     if connection.is_readonly("main")? {
@@ -233,15 +287,16 @@ fn open(path: &Path, create: bool) -> Result<Opened, Stop> {
             None,
         )));
     }
-    let found = schema::examine(&connection)?;
-    durable(&connection)?;
+    let found = schema::examine(connection)?;
+    durable(connection)?;
     if !found.is_current() {
-        schema::migrate(&mut connection)?;
+        schema::migrate(connection)?;
     }
-    if named(path)? != file {
-        return Err(StoreError::unavailable("the database file was replaced while it was opened").into());
+    // The write lock is held for as short as can be: what a renewal runs is compiled before it asks for the lock.
+    for sql in verbs::RENEWAL.iter().chain([&IDENTITY]) {
+        connection.prepare_cached(sql)?;
     }
-    Ok(Opened { connection, file })
+    Ok(())
 }
 
 fn named(path: &Path) -> Result<FileId, Stop> {

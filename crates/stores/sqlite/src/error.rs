@@ -1,10 +1,13 @@
 //! What each error of SQLite means for the caller: one table.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use rusqlite::ErrorCode;
 use rusqlite::ErrorCode::*;
 use tenure_store::StoreError;
+
+use crate::lock::Holder;
 
 /// How far a request had come when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,20 +105,26 @@ fn find(code: Option<ErrorCode>) -> &'static Meaning {
 #[error("the database `{path}` failed: {advice}")]
 pub(crate) struct SqliteFault {
     path: String,
-    advice: &'static str,
+    advice: Cow<'static, str>,
     #[source]
     source: rusqlite::Error,
 }
 
-/// Tells the caller what is now true.
-pub(crate) fn classify(path: &Path, phase: Phase, source: rusqlite::Error) -> StoreError {
+/// Tells the caller what is now true. `holder`: who holds the lock, if that is what was wrong.
+pub(crate) fn classify(
+    path: &Path,
+    phase: Phase,
+    source: rusqlite::Error,
+    holder: Option<&Holder>,
+) -> StoreError {
     let meaning = find(code(&source));
     let class = match phase {
         Phase::Connect => meaning.connect,
         Phase::Work => meaning.work,
         Phase::Commit => meaning.commit,
     };
-    let fault = SqliteFault { path: path.display().to_string(), advice: meaning.advice, source };
+    let advice = holder.map_or(Cow::Borrowed(meaning.advice), |holder| Cow::Owned(holder.to_string()));
+    let fault = SqliteFault { path: path.display().to_string(), advice, source };
     match class {
         Class::Unavailable => StoreError::unavailable(fault),
         Class::Indeterminate => StoreError::indeterminate(fault),
@@ -160,7 +169,7 @@ mod tests {
 
     fn class(code: i32, phase: Phase) -> Class {
         let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
-        match classify(Path::new("/x.db"), phase, error) {
+        match classify(Path::new("/x.db"), phase, error, None) {
             StoreError::Unavailable(_) => U,
             StoreError::Indeterminate(_) => I,
             StoreError::Misconfigured(_) => M,

@@ -19,11 +19,13 @@
 //! | `rows`, `moment` | what a row says, and when it was written |
 //! | `fence` | transactions of the application, checked against its lease |
 //! | `news` | hints to and from other processes |
+//! | `lock` | who holds a lock of the file |
 //! | `error` | what each SQLite error means for the caller |
 
 mod database;
 mod error;
 mod fence;
+mod lock;
 mod moment;
 mod news;
 mod place;
@@ -33,6 +35,7 @@ mod store;
 mod verbs;
 mod worker;
 
+pub use lock::is_held_by_stopped;
 /// The driver, in the version whose transactions [`SqliteStore::transaction`] hands out.
 pub use rusqlite;
 pub use store::SqliteStore;

@@ -10,8 +10,12 @@ use crate::moment::Moment;
 pub(crate) const APPLICATION_ID: i32 = 0x5465_6E75;
 
 /// What brings version n to version n + 1. Never edited once released; only added to.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema.sql"), include_str!("registry.sql"), include_str!("ledger.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema.sql"),
+    include_str!("registry.sql"),
+    include_str!("ledger.sql"),
+    include_str!("leases.sql"),
+];
 
 /// This build's version.
 pub(crate) const LATEST: i64 = MIGRATIONS.len() as i64;

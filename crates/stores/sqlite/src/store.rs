@@ -26,7 +26,11 @@ use crate::worker::Worker;
 /// Any number of processes of one machine may use the file at once. Dropping the store ends its
 /// threads; a future that is dropped leaves its request in an unknown state, and the store usable.
 pub struct SqliteStore {
+    /// Renewals have a connection of their own, so that nothing else that a node asks for holds them up.
+    renewals: Worker<Database>,
     protocol: Worker<Database>,
+    /// What people and streams read of the history. It may be much, and only reads.
+    history: Worker<Database>,
     fence: Worker<Fence>,
     /// `None` where the system cannot watch files.
     news: Option<news::News>,
@@ -49,24 +53,28 @@ impl SqliteStore {
     /// # Errors
     /// As for [`SqliteStore::connect`].
     pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
-        let database = Database::new(path.as_ref().to_owned(), options.clone());
+        let database = Database::new(path.as_ref().to_owned(), options);
         let protocol = Worker::start("tenure-sqlite", database)?;
-        let (path, news) = protocol
+        let (path, news, others) = protocol
             .ask(|database, _| {
                 database.connect()?;
                 let path = database.path().to_owned();
                 let news = news::News::start(&path, database.namespace());
-                Ok::<_, StoreError>((path, news))
+                let others = (database.another(), database.reader(), database.another());
+                Ok::<_, StoreError>((path, news, others))
             })
             .await??;
+        let (renewing, reading, fenced) = others;
         let news = news
             .inspect_err(|error| {
                 let database = path.display();
                 tracing::warn!(%database, %error, "changes cannot be watched; candidates have to look");
             })
             .ok();
-        let fence = Worker::start("tenure-fence", Fence::new(Database::new(path.clone(), options)))?;
-        Ok(Self { protocol, fence, news, path })
+        let renewals = Worker::start("tenure-renewals", renewing)?;
+        let history = Worker::start("tenure-history", reading)?;
+        let fence = Worker::start("tenure-fence", Fence::new(fenced))?;
+        Ok(Self { renewals, protocol, history, fence, news, path })
     }
 
     /// The database file.
@@ -119,11 +127,20 @@ impl SqliteStore {
         Box::pin(async move { self.protocol.ask(|database, _| database.write(verb)).await? })
     }
 
+    /// Reads what the protocol acts on.
     fn look<T: Send + 'static>(
         &self,
         verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop> + Send + 'static,
     ) -> Pending<'_, Reply<T>> {
         Box::pin(async move { self.protocol.ask(|database, _| database.read(verb)).await? })
+    }
+
+    /// Reads what people look at.
+    fn browse<T: Send + 'static>(
+        &self,
+        verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop> + Send + 'static,
+    ) -> Pending<'_, Reply<T>> {
+        Box::pin(async move { self.history.ask(|database, _| database.read(verb)).await? })
     }
 }
 
@@ -165,7 +182,7 @@ impl Store for SqliteStore {
                 }
                 database.write(|scope| verbs::renew(scope, session, sequence))
             };
-            self.protocol.ask(renew).await?
+            self.renewals.ask(renew).await?
         })
     }
 
@@ -198,7 +215,7 @@ impl Store for SqliteStore {
     }
 
     fn elections(&self) -> Pending<'_, Reply<Vec<(ElectionName, Record)>>> {
-        self.look(verbs::elections)
+        self.browse(verbs::elections)
     }
 
     fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>> {
@@ -218,7 +235,7 @@ impl Store for SqliteStore {
     }
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
-        self.look(move |scope| verbs::events(scope, &query))
+        self.browse(move |scope| verbs::events(scope, &query))
     }
 
     fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>> {
@@ -266,5 +283,59 @@ impl Ledger for SqliteStore {
 
     fn arrange(&self, arrangement: Arrangement) -> Pending<'_, Reply<Arranged>> {
         self.write(move |scope| verbs::arrange(scope, &arrangement))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use tenure_store::NodeInfo;
+
+    use super::*;
+
+    /// Occupies a worker until the sender is dropped.
+    fn occupy<S: Send + 'static>(worker: &Worker<S>) -> (mpsc::Sender<()>, impl Future<Output = ()>) {
+        let (release, occupied) = mpsc::channel::<()>();
+        let asked = worker.ask(move |_, _| occupied.recv().is_err());
+        (release, async move { assert!(asked.await.unwrap()) })
+    }
+
+    #[tokio::test]
+    async fn nothing_else_that_a_node_asks_for_holds_up_its_renewal() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path().join("tenure.db"), Options::default()).await.unwrap();
+        let session = SessionId::from_u128(1);
+        let open = Open {
+            session,
+            sequence: 1,
+            ttl: Duration::from_secs(10),
+            node: NodeInfo::new(NodeId::new("n1").unwrap(), "host"),
+            supersedes: None,
+            over: None,
+        };
+        store.open(open).await.unwrap();
+        let (protocol, first) = occupy(&store.protocol);
+        let (history, second) = occupy(&store.history);
+        let (fence, third) = occupy(&store.fence);
+        let occupied = async { tokio::join!(first, second, third) };
+        let renewed = async {
+            store.renew(session, 2, 1).await.unwrap();
+            drop((protocol, history, fence));
+        };
+        tokio::join!(occupied, renewed);
+    }
+
+    #[tokio::test]
+    async fn whoever_reads_the_history_waits_for_other_readers_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path().join("tenure.db"), Options::default()).await.unwrap();
+        let (protocol, occupied) = occupy(&store.protocol);
+        let read = async {
+            assert!(store.events(EventQuery::default()).await.unwrap().value.is_empty());
+            assert!(store.elections().await.unwrap().value.is_empty());
+            drop(protocol);
+        };
+        tokio::join!(occupied, read);
     }
 }

@@ -1,25 +1,30 @@
 //! `tenure status`: who leads, who comes next, and how soon.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use tenure::{Candidate, Drift, ElectionName, NodeRecord, Store};
 use tenure_core::Record;
-use tenure_store::clock;
+use tenure_http::Lease;
+use tenure_store::{EventKind, EventQuery, EventRecord, Limit, clock};
 
 use super::sight::{Sight, State, age};
 use super::unknown::unknown;
 use crate::cli::{Global, Status};
 use crate::failure::{Exit, Failure};
-use crate::output::{self, BAD, FAINT, GOOD, HEAD, harmless, length, millis, styled};
+use crate::output::{self, BAD, FAINT, GOOD, HEAD, harmless, length, millis, styled, timestamp};
 use crate::store::ask;
+
+/// How far the beginning of a term is looked for in the history.
+const HISTORY: u32 = 1_000;
 
 #[derive(Serialize)]
 struct Report {
     #[serde(flatten)]
     sight: Sight,
     state: State,
+    lease: Option<Lease>,
     candidates: Vec<Standing>,
     forecast: Option<Forecast>,
     #[serde(skip)]
@@ -74,8 +79,14 @@ impl Report {
         let asked = clock::now();
         let record = ask(store.read(election.clone())).await?;
         let round_trip = clock::now().since(asked);
+        let now = SystemTime::now();
         let sight = Sight::of(election, &record, nodes);
+        let acquired_at = match sight.leader_id {
+            Some(_) => elected_at(store, election, sight.term).await?,
+            None => None,
+        };
         Ok(Self {
+            lease: lease(&sight, &record, nodes, now, acquired_at),
             state: State::of(&sight, &record),
             forecast: forecast(&sight, &record, &candidates, round_trip),
             candidates: candidates.iter().map(Standing::of).collect(),
@@ -83,6 +94,44 @@ impl Report {
             sight,
         })
     }
+}
+
+/// When a term began, if the history reaches back so far.
+async fn elected_at(
+    store: &Arc<dyn Store>,
+    election: &ElectionName,
+    term: u64,
+) -> Result<Option<SystemTime>, Failure> {
+    let limit = Some(Limit::Newest(HISTORY));
+    let events = ask(store.events(EventQuery { election: Some(election.clone()), after: 0, limit })).await?;
+    let elected =
+        |event: &&EventRecord| event.kind == EventKind::LeaderElected && event.term.number() == term;
+    Ok(events.iter().rfind(elected).map(|event| event.time))
+}
+
+/// The leader's lease, as over HTTP. Where the store cannot tell ages, the moments are those that it has written down.
+fn lease(
+    sight: &Sight,
+    record: &Record,
+    nodes: &[NodeRecord],
+    now: SystemTime,
+    acquired_at: Option<SystemTime>,
+) -> Option<Lease> {
+    let leader_id = sight.leader_id.clone()?;
+    let pulse = record.holder.as_ref()?.pulse;
+    let renewed_at = match age(pulse.age) {
+        Some(age) => now - age,
+        None => nodes.iter().find(|node| node.session() == pulse.stamp.session)?.renewed_at,
+    };
+    Some(Lease {
+        leader_id,
+        term: sight.term,
+        acquired_at: acquired_at.map(timestamp),
+        renewed_at: timestamp(renewed_at),
+        expires_at: timestamp(renewed_at + pulse.ttl),
+        hostname: sight.hostname.clone(),
+        api_url: sight.api_url.clone(),
+    })
 }
 
 impl Standing {

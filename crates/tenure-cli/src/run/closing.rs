@@ -11,6 +11,7 @@ use crate::{output, store};
 /// How long a store that cannot be reached is asked to close the session of a dead supervisor, and
 /// how often.
 const PATIENCE: Duration = Duration::from_secs(60);
+const ONE_ATTEMPT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
@@ -28,8 +29,10 @@ pub fn act_for_the_dead(hello: &Hello, held: Tenancy) {
 fn close(hello: &Hello, session: SessionId, until: Instant) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
-    // Nobody waits for it longer than the lease lasts, and a store that is away stays away for a while.
-    let until = until.min(clock::now() + PATIENCE);
+    // Nobody waits for it longer than the lease lasts, and a store that is away stays away for a while. A lease that is
+    // over for its holder, which counts slowly, may still be waited for by others.
+    let now = clock::now();
+    let until = until.max(now + ONE_ATTEMPT).min(now + PATIENCE);
     let mut pause = FIRST_PAUSE;
     runtime.block_on(async {
         let mut problem = String::from("there was no time left");

@@ -212,7 +212,8 @@ impl Supervisor<'_> {
     /// Says that leadership is over; gives the time that the program has to stop, and the guardian
     /// to see to it.
     fn say_loss(&self, reason: Reason, term: u64) -> (Duration, Duration) {
-        let willing = is_willing(reason);
+        // Of an unhealthy node the session is renewed, and the lease held, until the program has stopped.
+        let willing = is_willing(reason) || reason == Reason::Unhealthy;
         let times = self.time_to_stop(willing);
         let name = self.election.name();
         let sentence = format!("term {term} of `{name}` is over: {reason}; stopping the program");

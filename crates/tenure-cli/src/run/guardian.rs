@@ -5,6 +5,7 @@
 //! |---|---|
 //! | the session's end, on the boot clock | SIGTERM to all trees, then SIGKILL, before anybody else may lead |
 //! | the supervisor's end (pidfd) | SIGKILL to all trees; once they are gone, closes the session on its behalf |
+//! | the supervisor stopped past its lease, with the lock of a SQLite file | SIGKILL to the supervisor: nobody else could renew or be elected |
 //! | a program's end | stops what it left behind, then reports |
 //! | the end of a keeper that had something to keep | SIGKILL to all trees: nobody knows whose what is left is |
 //!
@@ -13,7 +14,7 @@
 //! child; where there may be several, each has a keeper in between.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
@@ -21,17 +22,20 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, set_child_subreaper, wait,
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, getppid, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, wait,
 };
 use tenure::Instant;
 use tenure_store::clock::{self, Timer};
 
 use super::closing::act_for_the_dead;
+use super::control::Control;
 use super::keeper::{Said, Word};
+use super::lock_watch::LockWatch;
 use super::orders::{End, Happened, Hello, Order, Report, Start, Tenancy, Ward as Number};
 use super::tree::Snapshot;
 use super::ward::Ward;
-use crate::output;
+use crate::{output, store};
 
 /// How often a tree that is being killed is looked at again.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -60,9 +64,9 @@ pub fn outlive_signals() -> io::Result<()> {
 
 struct Guardian {
     hello: Hello,
-    orders: BufReader<UnixStream>,
-    reports: UnixStream,
+    control: Control,
     supervisor: OwnedFd,
+    lock: LockWatch,
     timer: Timer,
     children: UnixStream,
     /// What keepers say, and what has been read of it.
@@ -76,14 +80,12 @@ struct Guardian {
     spilled: bool,
     /// The supervisor needs us no more.
     dismissed: bool,
-    /// No more orders come.
-    closed: bool,
 }
 
 impl Guardian {
     /// `None` if the supervisor is gone before anything was to be guarded; its session is closed then.
     fn begin(control: i32) -> io::Result<Option<Self>> {
-        let reports = UnixStream::from(tenure_sys::adopt(control)?);
+        let mut control = Control::new(UnixStream::from(tenure_sys::adopt(control)?))?;
         set_child_subreaper(Some(getpid()))?;
         outlive_signals()?;
         let (children, told) = UnixStream::pair()?;
@@ -91,22 +93,22 @@ impl Guardian {
         signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, told)?;
         let (words, line) = io::pipe()?;
         rustix::io::ioctl_fionbio(&words, true)?;
-        let mut orders = BufReader::new(reports.try_clone()?);
-        let Some(Order::Hello(hello)) = next(&mut orders)? else { return Ok(None) };
+        let Some(Order::Hello(hello)) = control.first()? else { return Ok(None) };
         let parent = Pid::from_raw(hello.supervisor).ok_or(io::ErrorKind::InvalidData)?;
         let supervisor = pidfd_open(parent, PidfdFlags::empty()).ok().filter(|_| getppid() == Some(parent));
         let Some(supervisor) = supervisor else {
             // It was quicker to die than we to begin, but may have opened a session, and stood.
-            act_for_the_dead(&hello, last_word(&mut orders, Tenancy::default()));
+            act_for_the_dead(&hello, last_word(&mut control, Tenancy::default()));
             return Ok(None);
         };
         let timer = Timer::nonblocking()?;
         let held = Tenancy::default();
+        let lock = LockWatch::new(store::file(hello.store.as_deref()), parent);
         Ok(Some(Self {
             hello,
-            orders,
-            reports,
+            control,
             supervisor,
+            lock,
             timer,
             children,
             words,
@@ -116,21 +118,20 @@ impl Guardian {
             wards: BTreeMap::new(),
             spilled: false,
             dismissed: false,
-            closed: false,
         }))
     }
 
     fn watch(mut self) -> io::Result<()> {
         // What came together with the introduction has been read already: no poll would tell of it.
-        if !self.orders.buffer().is_empty() {
-            self.obey_all()?;
-        }
+        self.obey_all()?;
         loop {
             if self.dismissed {
                 self.kill_the_rest();
                 return Ok(());
             }
             self.look_after_the_wards()?;
+            self.end_a_supervisor_that_keeps_a_lock();
+            self.control.flush()?;
             self.set_timer()?;
             let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
             let (supervisor, timer, children, orders) = {
@@ -140,10 +141,10 @@ impl Guardian {
                     PollFd::new(&self.children, PollFlags::IN),
                     // What keepers say is read in any case.
                     PollFd::new(&self.words, PollFlags::IN),
-                    PollFd::new(self.orders.get_ref(), PollFlags::IN),
+                    PollFd::new(&self.control, self.control.interest()),
                 ];
                 // A closed socket would be ready for ever.
-                let listened = if self.closed { 4 } else { 5 };
+                let listened = if self.control.is_closed() { 4 } else { 5 };
                 match poll(&mut fds[..listened], None) {
                     Ok(_) | Err(rustix::io::Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
@@ -152,7 +153,7 @@ impl Guardian {
             };
             if supervisor {
                 self.kill_the_rest();
-                act_for_the_dead(&self.hello, last_word(&mut self.orders, self.held));
+                act_for_the_dead(&self.hello, last_word(&mut self.control, self.held));
                 return Ok(());
             }
             if timer {
@@ -171,17 +172,14 @@ impl Guardian {
     // ----- orders ---------------------------------------------------------------------------
 
     fn obey_all(&mut self) -> io::Result<()> {
-        loop {
-            let Some(order) = next(&mut self.orders)? else {
-                // A process that dies closes its sockets first: in a moment the kernel says that it is
-                // gone. Until then nothing is certain but that no more orders come.
-                self.closed = true;
-                return self.stop(|_| true, clock::now());
-            };
+        while let Some(order) = self.control.next()? {
             self.obey(order)?;
-            if self.orders.buffer().is_empty() {
-                return Ok(());
-            }
+        }
+        match self.control.is_closed() {
+            // A process that dies closes its sockets first: in a moment the kernel says that it is
+            // gone. Until then nothing is certain but that no more orders come.
+            true => self.stop(|_| true, clock::now()),
+            false => Ok(()),
         }
     }
 
@@ -247,13 +245,23 @@ impl Guardian {
         self.report(ward, Happened::Started { pid: program.as_raw_nonzero().get().unsigned_abs() })
     }
 
+    /// To be sent once everything that is due was done.
     fn report(&mut self, ward: Number, what: Happened) -> io::Result<()> {
-        let mut line = serde_json::to_vec(&Report { ward, what })?;
-        line.push(b'\n');
-        match self.reports.write_all(&line) {
-            // It has died: its pidfd tells.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written,
+        self.control.report(&Report { ward, what })
+    }
+
+    // ----- the supervisor -------------------------------------------------------------------
+
+    /// Its end, by the kernel's word, is dealt with like any other.
+    fn end_a_supervisor_that_keeps_a_lock(&mut self) {
+        let Some(database) = self.lock.kept(clock::now(), self.held.until()) else { return };
+        if pidfd_send_signal(&self.supervisor, Signal::KILL).is_ok() {
+            output::complain(&format!(
+                "tenure: the supervisor (process {}) was stopped past its lease while it held the write lock of \
+                 `{}`: killed, so that others can renew and be elected",
+                self.hello.supervisor,
+                database.display()
+            ));
         }
     }
 
@@ -403,14 +411,14 @@ impl Guardian {
             Some(at) => at,
             None => until,
         });
-        let wake = wakes.chain(self.spilled.then(|| now + AGAIN)).min();
+        let wake = wakes.chain(self.spilled.then(|| now + AGAIN)).chain(self.lock.wake(until)).min();
         self.timer.set(wake)
     }
 }
 
 /// What a dead supervisor held, by what it had told and nobody has read yet. It says nothing more, so this ends.
-fn last_word(orders: &mut BufReader<UnixStream>, mut held: Tenancy) -> Tenancy {
-    while let Ok(Some(order)) = next(orders) {
+fn last_word(control: &mut Control, mut held: Tenancy) -> Tenancy {
+    while let Ok(Some(order)) = control.next() {
         match order {
             Order::Held(told) => held = told,
             Order::Start(start) => held = start.held,
@@ -418,15 +426,4 @@ fn last_word(orders: &mut BufReader<UnixStream>, mut held: Tenancy) -> Tenancy {
         }
     }
     held
-}
-
-fn next(orders: &mut BufReader<UnixStream>) -> io::Result<Option<Order>> {
-    let mut line = String::new();
-    match orders.read_line(&mut line) {
-        Ok(0) => Ok(None),
-        Ok(_) => Ok(Some(serde_json::from_str(&line)?)),
-        // The other end died with something of ours unread.
-        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
-        Err(error) => Err(error),
-    }
 }

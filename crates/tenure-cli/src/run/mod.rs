@@ -12,6 +12,7 @@
 //! | `division`, `share`, `waiting` | a program per partition: all of them, one of them, and why there is none |
 //! | `guard`, `orders` | the guardian as the supervisor sees it, and what they say to each other |
 //! | `guardian`, `ward`, `closing` | the guardian process, a program under guard, and acting for a dead supervisor |
+//! | `control`, `lock_watch` | the guardian's end of the socket, and whether a stopped supervisor keeps the store's lock |
 //! | `keeper` | the keeper process |
 //! | `tree`, `cgroup` | everything that descends from a program, found and ended |
 //! | `program`, `restart`, `signals` | what to run, whether again, and what users ask meanwhile |
@@ -19,10 +20,12 @@
 mod cgroup;
 mod closing;
 mod contest;
+mod control;
 mod division;
 mod guard;
 mod guardian;
 mod keeper;
+mod lock_watch;
 mod orders;
 mod program;
 mod restart;
@@ -32,6 +35,8 @@ mod supervisor;
 mod tree;
 mod waiting;
 mod ward;
+
+pub use ward::hide_settings;
 
 use std::process::ExitCode;
 

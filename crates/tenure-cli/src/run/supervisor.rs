@@ -46,6 +46,8 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
         Some(listen) => Some(Door::open(listen, &asked.serve, &asked.node).await?),
         None => None,
     };
+    // Before the session is opened: it is on guard from the first write on.
+    let guard = Guard::start(hello.clone()).await?;
     let started = {
         let mut starting = pin!(registration::start(global, &asked.node, &id, &voice, |builder| {
             let builder = builder.stop_margin(margins.margin).grace(asked.run.grace);
@@ -58,7 +60,6 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
             }
         }
     };
-    let guard = Guard::start(hello.clone()).await?;
     Service.ready();
     let election = started.election(voice.election.as_str()).map_err(|error| {
         Failure::Usage(format!("`{}` is no name for an election: {error}", voice.election))

@@ -19,6 +19,18 @@ use super::tree::{self, Snapshot};
 const NOT_FOR_THE_PROGRAM: [&str; 6] =
     ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"];
 
+/// Removes Tenure's settings, which may hold a secret, and what is the supervisor's own from the environment of a child.
+pub fn hide_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let hidden = name
+            .to_str()
+            .is_some_and(|name| name.starts_with("TENURE_") || NOT_FOR_THE_PROGRAM.contains(&name));
+        if hidden {
+            command.env_remove(name);
+        }
+    }
+}
+
 pub struct Ward {
     /// Our child: the program itself, or its keeper.
     pub child: Pid,
@@ -60,14 +72,7 @@ impl Ward {
             command.args(words).process_group(hello.group);
             (command, door.as_deref().and_then(cgroup::open))
         };
-        for (name, _) in std::env::vars_os() {
-            let hidden = name
-                .to_str()
-                .is_some_and(|name| name.starts_with("TENURE_") || NOT_FOR_THE_PROGRAM.contains(&name));
-            if hidden {
-                command.env_remove(name);
-            }
-        }
+        hide_settings(&mut command);
         command.envs(start.environment);
         tenure_sys::bind_to_us(&mut command, entered);
         let id = i32::try_from(command.spawn()?.id()).ok().and_then(Pid::from_raw);

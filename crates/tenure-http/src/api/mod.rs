@@ -37,6 +37,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
+pub use answers::Lease;
 pub use description::description;
 
 use crate::access::Access;

@@ -23,4 +23,4 @@ pub(crate) use petition::petition;
 pub(crate) use reading::{candidates, elections, nodes, read};
 pub(crate) use resignation::resign;
 pub(crate) use scope::Scope;
-pub(crate) use sessions::{close, open, purge, renew, retire};
+pub(crate) use sessions::{RENEWAL, close, open, purge, renew, retire};

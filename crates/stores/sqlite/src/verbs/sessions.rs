@@ -16,6 +16,15 @@ use crate::rows::{count, name, pulse, session as session_column, whole};
 /// pile up.
 const PAST_NODES: i64 = 1_000;
 
+const FIND: &str = "SELECT * FROM tenure_sessions WHERE id = ?1 AND namespace = ?2 AND state = 'live'";
+const RENEW: &str = "
+    UPDATE tenure_sessions
+    SET sequence = max(sequence, ?2), renewed_at = ?3, renewed_boot_ns = ?4, clock = ?5
+    WHERE id = ?1 AND state = 'live'";
+
+/// The statements of [`renew`].
+pub(crate) const RENEWAL: [&str; 2] = [FIND, RENEW];
+
 /// What the verbs need to know of a live session.
 pub(super) struct Live {
     pub node: NodeId,
@@ -28,19 +37,15 @@ pub(super) struct Live {
 
 /// The session, if it is neither over nor unknown.
 pub(super) fn find(scope: &Scope<'_>, session: SessionId) -> Result<Option<Live>, Stop> {
-    let found = scope.one(
-        "SELECT * FROM tenure_sessions WHERE id = ?1 AND namespace = ?2 AND state = 'live'",
-        params![session.to_string(), scope.namespace],
-        |row| {
-            Ok(Live {
-                node: name(row, "node")?,
-                barrier: count(row, "attempt")?,
-                notices: count(row, "notices")?,
-                grants: count(row, "grants")?,
-                pulse: pulse(row, session, &scope.moment)?,
-            })
-        },
-    );
+    let found = scope.one(FIND, params![session.to_string(), scope.namespace], |row| {
+        Ok(Live {
+            node: name(row, "node")?,
+            barrier: count(row, "attempt")?,
+            notices: count(row, "notices")?,
+            grants: count(row, "grants")?,
+            pulse: pulse(row, session, &scope.moment)?,
+        })
+    });
     Ok(found?)
 }
 
@@ -153,9 +158,7 @@ fn forget(scope: &Scope<'_>, node: &NodeId) -> Result<(), Stop> {
 pub(crate) fn renew(scope: &Scope<'_>, session: SessionId, sequence: Sequence) -> Result<Renewal, Stop> {
     let before = live(scope, session)?;
     scope.execute(
-        "UPDATE tenure_sessions
-         SET sequence = max(sequence, ?2), renewed_at = ?3, renewed_boot_ns = ?4, clock = ?5
-         WHERE id = ?1 AND state = 'live'",
+        RENEW,
         params![
             session.to_string(),
             whole(sequence)?,

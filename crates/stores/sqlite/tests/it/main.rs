@@ -9,5 +9,6 @@ mod cost;
 mod examination;
 mod faults;
 mod fencing;
+mod locks;
 mod people;
 mod telling;

@@ -72,6 +72,7 @@ async fn hand_edits_that_would_break_a_promise_are_refused() {
     let place = place();
     let store = place.store().await;
     let node = open(&store, 1).await;
+    open(&store, 2).await;
     win(&store, node, "reports").await;
     let connection = place.by_hand();
     connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap(); // as in the sqlite3 shell
@@ -80,6 +81,7 @@ async fn hand_edits_that_would_break_a_promise_are_refused() {
         "UPDATE tenure_elections SET term = 0",
         "UPDATE tenure_elections SET floor = floor - 1",
         "UPDATE tenure_elections SET election = 'other'",
+        "UPDATE tenure_elections SET session = (SELECT id FROM tenure_sessions WHERE node = 'n2')",
         "INSERT OR REPLACE INTO tenure_elections
          VALUES ('default', 'reports', 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0)",
         "DELETE FROM tenure_sessions",

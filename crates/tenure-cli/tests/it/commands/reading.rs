@@ -69,11 +69,24 @@ fn the_status_in_json_is_one_object_per_election() {
         "forecast",
         "hostname",
         "leader_id",
+        "lease",
         "state",
         "term",
     ];
     assert_eq!(fields(status), names);
     assert_eq!(status["state"], "led");
+    let lease = &status["lease"];
+    // As in `GET /cluster/status`.
+    let names = ["acquired_at", "api_url", "expires_at", "hostname", "leader_id", "renewed_at", "term"];
+    assert_eq!(fields(lease), names);
+    for name in ["leader_id", "term", "hostname", "api_url"] {
+        assert_eq!(lease[name], status[name], "{name}");
+    }
+    let moment = |name: &str| humantime::parse_rfc3339(lease[name].as_str().unwrap()).unwrap();
+    assert_eq!(moment("expires_at").duration_since(moment("renewed_at")).unwrap(), LIFE);
+    let mut elected = stage.tenure(&["events", "--json"]).done().lines();
+    elected.retain(|event| event["event"] == "leader_elected" && event["term"] == status["term"]);
+    assert_eq!(lease["acquired_at"], elected[0]["time"]);
     assert_eq!(status["candidates"], serde_json::json!([{"node_id": "beta", "priority": 0}]));
     assert_eq!(status["forecast"]["successor"], "beta");
     // A life of a minute, and what two questions take.
@@ -94,6 +107,7 @@ fn the_status_of_an_election_without_a_leader_says_why() {
     assert!(free.out.contains("nightly: nobody leads; the last term was "), "{free:?}");
     let json = stage.tenure(&["status", "nightly", "--json"]).done().json();
     assert_eq!((json["state"].as_str(), json["forecast"].is_null()), (Some("free"), true));
+    assert!(json["lease"].is_null());
     stage.tenure(&["delete", "nightly"]).done();
     let deleted = stage.tenure(&["status", "nightly"]).done();
     assert!(deleted.out.contains("nobody leads; it was deleted under term "), "{deleted:?}");

@@ -3,6 +3,9 @@
 mod crashes;
 mod ends;
 mod faults;
+mod guarding;
+mod health;
+mod locks;
 mod losses;
 mod ordinary;
 mod partitions;

@@ -52,6 +52,14 @@ impl Place {
         }
     }
 
+    /// The database of a store that is a file.
+    pub fn file(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            _ => panic!("this store is a server"),
+        }
+    }
+
     /// Nobody reaches it any more.
     pub fn take_away(&self) {
         match self {
