@@ -67,7 +67,7 @@ CREATE INDEX candidates_session ON {schema}.candidates (session);
 
 CREATE TABLE {schema}.events (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    written   xid8        NOT NULL DEFAULT pg_current_xact_id(),  -- by which transaction
+    written   xid8        NOT NULL DEFAULT pg_current_xact_id(),  -- by which transaction (of the cluster that wrote it)
     namespace text        NOT NULL,
     election  text,                 -- NULL for events of nodes
     sequence  bigint      NOT NULL, -- 1, 2, 3, … per election; 0 for events of nodes
@@ -654,8 +654,9 @@ $$;
 
 -- Ids are given before transactions end, and not in that order. Whoever goes on after the last one must not
 -- miss an earlier one that comes later, so nothing is told that a transaction under way may still come
--- before; except of one election, whose transactions end in order. The newest are chosen from the end, and told
--- from the beginning.
+-- before; except of one election, whose transactions end in order. A row that was not made by the transaction that
+-- wrote it was restored from a dump: its number is that of another cluster and means nothing here, and whoever can see
+-- it can see all that was restored with it. The newest are chosen from the end, and told from the beginning.
 CREATE FUNCTION {schema}.list_events(ns text, elec text, after bigint, most bigint, newest boolean)
 RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = {schema}, pg_temp AS $$
 DECLARE
@@ -666,7 +667,8 @@ BEGIN
             SELECT id, sequence, (extract(epoch FROM time) * 1000000)::bigint AS time_us, kind, election, node, term, data
             FROM events WHERE namespace = $1 AND id > $3 AND %2$s ORDER BY %1$s %3$s LIMIT $4) told',
         CASE WHEN elec IS NULL THEN 'id' ELSE 'sequence' END,
-        CASE WHEN elec IS NULL THEN 'written < pg_snapshot_xmin(pg_current_snapshot())' ELSE 'election = $2' END,
+        CASE WHEN elec IS NULL THEN '(written < pg_snapshot_xmin(pg_current_snapshot()) OR xmin <> written::xid)'
+             ELSE 'election = $2' END,
         CASE WHEN newest THEN 'DESC' ELSE '' END)
         INTO list USING ns, elec, after, most;
     RETURN jsonb_build_object('store', identity(), 'list', list);
