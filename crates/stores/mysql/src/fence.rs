@@ -49,7 +49,7 @@ pub async fn transaction<T, E>(
     let mut options = TxOpts::default();
     options.with_isolation_level(IsolationLevel::ReadCommitted);
     // Dropped unless all goes well: then nobody knows what is still on its way, and the connection is ended.
-    let asking = wire.asking();
+    let asking = wire.asking().await.map_err(failed)?;
     let transaction = wire.connection.start_transaction(options).await.map_err(failed)?;
     let namespace = store.options().namespace.as_str();
     let mut held = Held { transaction, namespace, lease: &lease, marked: false };
