@@ -17,8 +17,9 @@ use crate::error::{DOES_NOT_EXIST, classify};
 /// `work` runs in one transaction (READ COMMITTED), on a connection of its own. The lease's row is locked in
 /// that transaction before the work and looked at again before the commit, and `still` (the leader's own
 /// clock) with it. So what is committed was written by the leader of that term, and no successor can
-/// have been granted a term before the commit: it waits. Keep it short. A statement that ends transactions
-/// (most that define tables do) breaks it.
+/// have been granted a term before the commit: it waits. Keep it short: if the server hears of no statement for as
+/// long as the session's ttl (in whole seconds), it ends the connection, and nothing is written. A statement that ends
+/// transactions (most that define tables do) breaks it.
 ///
 /// # Errors
 /// [`TransactionError`].
