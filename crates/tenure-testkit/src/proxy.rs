@@ -44,6 +44,8 @@ struct Rules {
     refuse: bool,
     /// How often all connections were reset.
     resets: u64,
+    /// The port of the server that new connections lead to.
+    server: u16,
 }
 
 impl Rules {
@@ -88,14 +90,13 @@ impl Proxy {
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let pass = Way::Pass(Duration::ZERO);
         let (rules, told) =
-            watch::channel(Rules { to_server: pass, to_client: pass, refuse: false, resets: 0 });
+            watch::channel(Rules { to_server: pass, to_client: pass, refuse: false, resets: 0, server });
         let (running, ended) = oneshot::channel::<()>();
         let requests = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&requests);
         let run = move || {
-            let server = SocketAddr::from((Ipv4Addr::LOCALHOST, server));
             let runtime = Builder::new_current_thread().enable_all().build().expect("there is a runtime");
-            runtime.spawn(accept(listener, server, told, counted));
+            runtime.spawn(accept(listener, told, counted));
             // Only ever ends by the sender being dropped.
             let _ = runtime.block_on(ended);
         };
@@ -160,18 +161,18 @@ impl Proxy {
         self.rules.send_modify(|rules| rules.refuse = true);
     }
 
+    /// New connections lead to the server on this port of the loopback; those that are there go on.
+    pub fn redirect(&self, server: u16) {
+        self.rules.send_modify(|rules| rules.server = server);
+    }
+
     /// Resets the connections that are there.
     pub fn reset(&self) {
         self.rules.send_modify(|rules| rules.resets += 1);
     }
 }
 
-async fn accept(
-    listener: StdListener,
-    server: SocketAddr,
-    rules: watch::Receiver<Rules>,
-    requests: Arc<AtomicU64>,
-) {
+async fn accept(listener: StdListener, rules: watch::Receiver<Rules>, requests: Arc<AtomicU64>) {
     let listener = TcpListener::from_std(listener).expect("a listener can be driven");
     while let Ok((client, _)) = listener.accept().await {
         let rules = rules.clone();
@@ -179,7 +180,7 @@ async fn accept(
         if now.refuse {
             break_off(&client);
         } else {
-            tokio::spawn(carry(client, server, rules, now.resets, Arc::clone(&requests)));
+            tokio::spawn(carry(client, rules, now, Arc::clone(&requests)));
         }
     }
 }
@@ -192,11 +193,11 @@ fn break_off(stream: &TcpStream) {
 /// Carries one connection until both sides have ended it, or it is reset.
 async fn carry(
     mut client: TcpStream,
-    server: SocketAddr,
     mut rules: watch::Receiver<Rules>,
-    resets: u64,
+    Rules { resets, server, .. }: Rules,
     requests: Arc<AtomicU64>,
 ) -> io::Result<()> {
+    let server = SocketAddr::from((Ipv4Addr::LOCALHOST, server));
     let mut server = TcpStream::connect(server).await.inspect_err(|_| break_off(&client))?;
     server.set_nodelay(true)?;
     client.set_nodelay(true)?;

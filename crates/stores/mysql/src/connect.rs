@@ -1,11 +1,12 @@
 //! A connection: every one is opened here, and in the same way.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, DriverError, Error};
 use tenure_sql::Encryption;
-use tenure_store::StoreError;
+use tenure_store::{StoreError, clock};
 use tokio::runtime::Handle;
 
 use crate::address::Address;
@@ -17,24 +18,40 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// A connection.
 pub struct Wire {
     pub(crate) connection: Conn,
-    /// Its number in the server.
-    number: u64,
     address: Address,
+    /// Where it leads to.
+    host: (String, u16),
+    /// The user lock by which its server knows it, once it has one.
+    lock: Option<String>,
     runtime: Handle,
 }
 
 impl Wire {
     /// To be held while the application's own work is done on it: nobody knows how long that takes.
-    pub(crate) fn asking(&self) -> Asking {
-        Asking { number: self.number, given_up: Some(self.address.clone()), runtime: self.runtime.clone() }
+    pub(crate) async fn asking(&mut self) -> Result<Asking, Error> {
+        let lock = match &self.lock {
+            Some(lock) => lock.clone(),
+            None => self.marked().await?,
+        };
+        let given_up = Some((self.address.clone(), self.host.clone(), lock));
+        Ok(Asking { given_up, runtime: self.runtime.clone() })
+    }
+
+    /// Has it hold a user lock of a name that no other connection ever has.
+    async fn marked(&mut self) -> Result<String, Error> {
+        static MARKS: AtomicU64 = AtomicU64::new(0);
+        let (instant, process) = (clock::wall().as_nanos(), std::process::id());
+        let lock = format!("tenure fence {instant:x}-{process:x}-{}", MARKS.fetch_add(1, Ordering::Relaxed));
+        self.connection.query_drop(format!("DO GET_LOCK('{lock}', 0)")).await?;
+        self.lock = Some(lock.clone());
+        Ok(lock)
     }
 }
 
-/// A transaction of the application under way. Dropped before it was answered, the server is told to end its connection: so it holds no
-/// lock for somebody who has gone. By itself, a server notices only when it answers.
+/// A transaction of the application under way. Dropped before it was answered, the server is told to end its
+/// connection: so it holds no lock for somebody who has gone. By itself, a server notices only when it answers.
 pub(crate) struct Asking {
-    number: u64,
-    given_up: Option<Address>,
+    given_up: Option<(Address, (String, u16), String)>,
     runtime: Handle,
 }
 
@@ -46,17 +63,30 @@ impl Asking {
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        let Some(address) = self.given_up.take() else { return };
-        let number = self.number;
+        let Some((address, host, lock)) = self.given_up.take() else { return };
         self.runtime.spawn(async move {
-            let told = async {
-                connect(&address).await?.connection.query_drop(format!("KILL {number}")).await.or(Ok(()))
-            };
-            if !matches!(tokio::time::timeout(FAREWELL, told).await, Ok(Ok::<(), StoreError>(()))) {
+            let told = tokio::time::timeout(FAREWELL, end(&address, &host, &lock)).await;
+            if !matches!(told, Ok(Ok(()))) {
                 tracing::debug!("MySQL could not be told to end a request that was given up");
             }
         });
     }
+}
+
+/// Ends the connection that holds this lock. Connections are numbered by each server for itself, and anew when it is
+/// started: where a failover, a proxy or a restart has put another server in the place of the one that gave the number,
+/// that number is a stranger's. The lock is known only to the server that the connection leads to.
+async fn end(address: &Address, host: &(String, u16), lock: &str) -> Result<(), StoreError> {
+    let mut connection = open(address, host).await?;
+    let holder: Option<Option<u64>> = connection
+        .query_first(format!("SELECT IS_USED_LOCK('{lock}')"))
+        .await
+        .map_err(|e| failed(e, address))?;
+    if let Some(number) = holder.flatten() {
+        // It may have ended by itself.
+        let _ = connection.query_drop(format!("KILL {number}")).await;
+    }
+    Ok(())
 }
 
 /// Opens a connection to the first host that accepts writes.
@@ -80,10 +110,11 @@ pub(crate) async fn connect(address: &Address) -> Result<Wire, StoreError> {
 async fn to(address: &Address, host: &(String, u16)) -> Result<Wire, StoreError> {
     let mut connection = open(address, host).await?;
     // A replica answers too, but what it is told is lost.
-    let answer = connection.query_first("SELECT @@GLOBAL.read_only, CONNECTION_ID()").await;
+    let answer = connection.query_first("SELECT @@GLOBAL.read_only").await;
     match answer.map_err(|error| failed(error, address))? {
-        Some((false, number)) => {
-            Ok(Wire { connection, number, address: address.clone(), runtime: Handle::current() })
+        Some(false) => {
+            let (address, host) = (address.clone(), host.clone());
+            Ok(Wire { connection, address, host, lock: None, runtime: Handle::current() })
         }
         _ => Err(read_only(&address.places())),
     }

@@ -57,7 +57,7 @@ pub(crate) fn refusal(error: &ServerError) -> StoreError {
         1449 => "whoever made Tenure's procedures is no more; let a user with all rights connect once",
         1040 | 1203 | 1226 => {
             return StoreError::unavailable(format!(
-                "{message}; every node needs three connections: raise max_connections"
+                "{message}; every node needs three connections, and a fourth while its history is read: raise max_connections"
             ));
         }
         1665 => "Tenure needs binlog_format ROW or MIXED: set it in the server's configuration",

@@ -17,8 +17,9 @@ use crate::error::{DOES_NOT_EXIST, classify};
 /// `work` runs in one transaction (READ COMMITTED), on a connection of its own. The lease's row is locked in
 /// that transaction before the work and looked at again before the commit, and `still` (the leader's own
 /// clock) with it. So what is committed was written by the leader of that term, and no successor can
-/// have been granted a term before the commit: it waits. Keep it short. A statement that ends transactions
-/// (most that define tables do) breaks it.
+/// have been granted a term before the commit: it waits. Keep it short: if the server hears of no statement for as
+/// long as the session's ttl (in whole seconds), it ends the connection, and nothing is written. A statement that ends
+/// transactions (most that define tables do) breaks it.
 ///
 /// # Errors
 /// [`TransactionError`].
@@ -49,7 +50,7 @@ pub async fn transaction<T, E>(
     let mut options = TxOpts::default();
     options.with_isolation_level(IsolationLevel::ReadCommitted);
     // Dropped unless all goes well: then nobody knows what is still on its way, and the connection is ended.
-    let asking = wire.asking();
+    let asking = wire.asking().await.map_err(failed)?;
     let transaction = wire.connection.start_transaction(options).await.map_err(failed)?;
     let namespace = store.options().namespace.as_str();
     let mut held = Held { transaction, namespace, lease: &lease, marked: false };

@@ -1,6 +1,6 @@
 -- Who owns which partition. A ledger belongs to an election, whose leader writes it.
 --
--- Locks are taken in the order of the other verbs: sessions, the election, its ledger, the history. Entries are
+-- Locks are taken in the order of the other verbs: the election, its ledger, sessions, the history. Entries are
 -- written under the lock of their ledger only.
 
 CREATE TABLE IF NOT EXISTS tenure_ledgers (
@@ -120,6 +120,9 @@ publishing: BEGIN
     DECLARE refused, freed, given MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
+    SELECT e.term INTO held FROM tenure_elections e
+        WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = trm FOR UPDATE;
+    IF held IS NOT NULL THEN CALL tenure_lock_ledger(ns, elec, at, last); END IF;
     SELECT COUNT(*) INTO found FROM (
         SELECT sess AS id
         UNION SELECT CONVERT(t.id USING utf8mb4) COLLATE utf8mb4_bin
@@ -137,14 +140,11 @@ publishing: BEGIN
         SELECT '{"lost": true}';
         LEAVE publishing;
     END IF;
-    SELECT e.term INTO held FROM tenure_elections e
-        WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = trm FOR UPDATE;
     IF held IS NULL THEN
         ROLLBACK;
         SELECT JSON_OBJECT('store', store, 'published', 'term_over');
         LEAVE publishing;
     END IF;
-    CALL tenure_lock_ledger(ns, elec, at, last);
     IF last <> after THEN
         ROLLBACK;
         SELECT JSON_OBJECT('store', store, 'published', 'overtaken');
@@ -230,6 +230,8 @@ acknowledging: BEGIN
     DECLARE told BIGINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
+    SELECT e.session INTO holder FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    CALL tenure_lock_ledger(ns, elec, at, last);
     SELECT s.node, s.notices INTO me, heard FROM tenure_sessions s
         WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
     IF me IS NULL THEN
@@ -237,8 +239,6 @@ acknowledging: BEGIN
         SELECT '{"lost": true}';
         LEAVE acknowledging;
     END IF;
-    SELECT e.session INTO holder FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
-    CALL tenure_lock_ledger(ns, elec, at, last);
     UPDATE tenure_partitions p
         JOIN JSON_TABLE(words, '$[*]' COLUMNS (list BIGINT PATH '$[0]', number BIGINT PATH '$[1]', seen BIGINT PATH '$[2]')) w
             ON p.list = w.list AND p.number = w.number AND p.revision = w.seen

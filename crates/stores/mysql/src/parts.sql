@@ -92,12 +92,14 @@ END
 DROP PROCEDURE IF EXISTS tenure_end_session
 //
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
--- that is.
+-- that is. An election that somebody else has locked is passed over: whoever is granted it next finds that its holder's
+-- session is over, and tells of the loss.
 CREATE PROCEDURE tenure_end_session(sess {text}, ending {text}, kept BIGINT) MODIFIES SQL DATA
 dying: BEGIN
     DECLARE ns, who {text};
     DECLARE silence, freed, last BIGINT;
     DECLARE more JSON DEFAULT '{}';
+    DECLARE locked, kept_for MEDIUMTEXT CHARACTER SET utf8mb4;
     SELECT s.namespace, s.node, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000)
         INTO ns, who, silence FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live' FOR UPDATE;
     IF who IS NULL THEN LEAVE dying; END IF;
@@ -107,19 +109,34 @@ dying: BEGIN
     ELSEIF ending = 'superseded' THEN
         SET more = JSON_OBJECT('reason', ending);
     END IF;
-    SELECT COUNT(*) INTO freed FROM tenure_elections WHERE session = sess FOR UPDATE;
-    -- Nothing is kept for a node that is no more.
-    UPDATE tenure_elections SET heir = NULL WHERE namespace = ns AND heir = who;
+    -- By their names from here on, and by the primary key: any other way to them would wait for those that are locked.
+    SELECT COUNT(*), JSON_ARRAYAGG(e.election) INTO freed, locked FROM tenure_elections e WHERE e.session = sess
+        FOR UPDATE SKIP LOCKED;
+    SELECT JSON_ARRAYAGG(e.election) INTO kept_for FROM tenure_elections e WHERE e.namespace = ns AND e.heir = who
+        FOR UPDATE SKIP LOCKED;
+    IF kept_for IS NOT NULL THEN
+        UPDATE JSON_TABLE(kept_for, '$[*]' COLUMNS (election VARCHAR(128) PATH '$')) t
+            STRAIGHT_JOIN tenure_elections e FORCE INDEX (PRIMARY)
+                ON e.namespace = ns AND e.election = CONVERT(t.election USING utf8mb4) COLLATE utf8mb4_bin
+            SET e.heir = NULL;
+    END IF;
     IF freed > 0 THEN
         CALL tenure_remember(ns, freed, last);
         INSERT INTO tenure_events (namespace, id, election, sequence, time, kind, node, term, data)
             SELECT e.namespace, last - freed + ROW_NUMBER() OVER (ORDER BY e.election), e.election, e.events + 1,
                    UTC_TIMESTAMP(6), IF(ending = 'closed', 'leader_resigned', 'leader_lost'), who, e.term, more
-            FROM tenure_elections e WHERE e.session = sess;
-        DELETE v FROM tenure_events v JOIN tenure_elections e
-            ON v.namespace = e.namespace AND v.election = e.election AND v.sequence <= e.events + 1 - kept
-            WHERE e.session = sess;
-        UPDATE tenure_elections SET session = NULL, events = events + 1 WHERE session = sess;
+            FROM JSON_TABLE(locked, '$[*]' COLUMNS (election VARCHAR(128) PATH '$')) t
+            STRAIGHT_JOIN tenure_elections e FORCE INDEX (PRIMARY)
+                ON e.namespace = ns AND e.election = CONVERT(t.election USING utf8mb4) COLLATE utf8mb4_bin;
+        DELETE v FROM JSON_TABLE(locked, '$[*]' COLUMNS (election VARCHAR(128) PATH '$')) t
+            STRAIGHT_JOIN tenure_elections e FORCE INDEX (PRIMARY)
+                ON e.namespace = ns AND e.election = CONVERT(t.election USING utf8mb4) COLLATE utf8mb4_bin
+            STRAIGHT_JOIN tenure_events v
+                ON v.namespace = e.namespace AND v.election = e.election AND v.sequence <= e.events + 1 - kept;
+        UPDATE JSON_TABLE(locked, '$[*]' COLUMNS (election VARCHAR(128) PATH '$')) t
+            STRAIGHT_JOIN tenure_elections e FORCE INDEX (PRIMARY)
+                ON e.namespace = ns AND e.election = CONVERT(t.election USING utf8mb4) COLLATE utf8mb4_bin
+            SET e.session = NULL, e.events = e.events + 1;
     END IF;
     DELETE FROM tenure_candidates WHERE session = sess;
     CALL tenure_tell_of_node(ns, IF(ending = 'lapsed', 'node_expired', 'node_left'), who,
@@ -128,15 +145,11 @@ END
 //
 DROP PROCEDURE IF EXISTS tenure_lock_election
 //
--- Locks the holder's session before the election, as everybody does.
+-- Locks the election, and then its holder's session.
 CREATE PROCEDURE tenure_lock_election(ns {text}, elec {text}, OUT holder {text}) MODIFIES SQL DATA
 BEGIN
     DECLARE found INT;
-    DECLARE now_held {text};
-    REPEAT
-        SET holder = NULL, now_held = NULL;
-        SELECT e.session INTO holder FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec;
-        SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id = holder FOR UPDATE;
-        SELECT e.session INTO now_held FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
-    UNTIL now_held <=> holder END REPEAT;
+    SET holder = NULL;
+    SELECT e.session INTO holder FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+    SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id = holder FOR UPDATE;
 END

@@ -8,7 +8,7 @@ use crate::address::Address;
 use crate::connect::connect;
 use crate::error::{NO_TRIGGERS, classify};
 
-const VERSION: i32 = 4;
+const VERSION: i32 = 5;
 const TABLES: &str = include_str!("tables.sql");
 const PARTS: &str = include_str!("parts.sql");
 const VERBS: &str = include_str!("verbs.sql");
@@ -31,6 +31,8 @@ struct Dialect {
     server: &'static str,
     variables: &'static str,
     status: &'static str,
+    /// The setting that ends a connection which is idle in a transaction.
+    idle: &'static str,
 }
 
 const MYSQL: Dialect = Dialect {
@@ -39,6 +41,7 @@ const MYSQL: Dialect = Dialect {
     server: "@@server_uuid",
     variables: "performance_schema.global_variables",
     status: "performance_schema.global_status",
+    idle: "wait_timeout",
 };
 const MARIADB: Dialect = Dialect {
     name: "MariaDB",
@@ -46,6 +49,7 @@ const MARIADB: Dialect = Dialect {
     server: "CONCAT(@@hostname, ':', @@port, '/', @@server_id)",
     variables: "information_schema.GLOBAL_VARIABLES",
     status: "information_schema.GLOBAL_STATUS",
+    idle: "idle_transaction_timeout",
 };
 
 /// Sees to it that the tables are there, and ours.
@@ -144,6 +148,7 @@ fn statements(text: &'static str, dialect: &Dialect) -> impl Iterator<Item = Str
         .replace("{text}", TEXT)
         .replace("{server}", dialect.server)
         .replace("{variables}", dialect.variables)
-        .replace("{status}", dialect.status);
+        .replace("{status}", dialect.status)
+        .replace("{idle}", dialect.idle);
     text.split("\n//\n").map(str::to_owned).collect::<Vec<_>>().into_iter()
 }

@@ -144,7 +144,10 @@ FROM tenure_sessions s
 //
 -- An election, in words.
 CREATE OR REPLACE VIEW tenure_records AS SELECT e.namespace, e.election, e.events, JSON_OBJECT(
-    'term', GREATEST(e.term, e.floor), 'heir', e.heir, 'ended', e.ended,
+    'term', GREATEST(e.term, e.floor),
+    -- Nothing is kept for a node that is no more.
+    'heir', (SELECT h.node FROM tenure_sessions h WHERE h.namespace = e.namespace AND h.alive = e.heir),
+    'ended', e.ended,
     'asked', e.asked, 'asked_for', e.asked_for,
     'holder', JSON_EXTRACT(IF(s.id IS NULL, NULL,
         JSON_OBJECT('node', s.node, 'term', e.term, 'pulse', JSON_EXTRACT(p.pulse, '$'))), '$')) AS record

@@ -3,9 +3,15 @@
 -- log is written. A procedure keeps the sql_mode under which it was made, and each begins its transaction with
 -- an isolation of its own, so whatever a server or a session was told, they do the same.
 --
--- Locks are taken in one order: sessions (by id), then elections, then the history. Nothing is inferred from how
--- many rows a statement has changed: that depends on the client (CLIENT_FOUND_ROWS). What decides is written
--- by an UPDATE that names what it was decided on, and read back.
+-- Locks are taken in one order: elections, then their ledgers, then sessions (by id), then the history. A fenced
+-- transaction of the application may hold the row of its election for as long as its client takes, so whoever waits for
+-- an election holds no session: a renewal, which needs the row of its session and nothing else, never waits behind it.
+-- Under the lock of a session, elections are locked only with SKIP LOCKED, which does not wait.
+--
+-- What is only looked at is read by a SELECT of its own: a subquery of IF or SET locks what it reads until the end.
+--
+-- Nothing is inferred from how many rows a statement has changed: that depends on the client (CLIENT_FOUND_ROWS). What
+-- decides is written by an UPDATE that names what it was decided on, and read back.
 
 -- `number + 0` in an answer: MariaDB takes a variable for a text there.
 
@@ -20,7 +26,8 @@ opening: BEGIN
     DECLARE found INT;
     DECLARE taken TINYINT DEFAULT 0;
     DECLARE own_state, own_namespace, occupant {text};
-    DECLARE own_ttl, occupant_sequence, oldest BIGINT;
+    DECLARE own_ttl, occupant_sequence BIGINT;
+    DECLARE gone MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
     SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, supersedes, over_session) FOR UPDATE;
@@ -72,9 +79,15 @@ opening: BEGIN
         COMMIT;
         LEAVE opening;
     END IF;
-    -- Drops the ended sessions of a node that is back, and the oldest of those that never came back.
-    DELETE FROM tenure_sessions WHERE namespace = ns AND node = who AND state <> 'live'
-        AND NOT EXISTS (SELECT 1 FROM tenure_elections e WHERE e.session = tenure_sessions.id);
+    -- Drops the ended sessions of a node that is back, and the oldest of those that never came back. Those that an
+    -- election still names are looked for without a lock: a session that is over is granted nothing any more.
+    SELECT JSON_ARRAYAGG(s.id) INTO gone FROM tenure_sessions s WHERE s.namespace = ns AND s.node = who
+        AND s.state <> 'live' AND NOT EXISTS (SELECT 1 FROM tenure_elections e WHERE e.session = s.id);
+    IF gone IS NOT NULL THEN
+        DELETE s FROM JSON_TABLE(gone, '$[*]' COLUMNS (id VARCHAR(128) PATH '$')) t
+            STRAIGHT_JOIN tenure_sessions s FORCE INDEX (PRIMARY)
+                ON s.id = CONVERT(t.id USING utf8mb4) COLLATE utf8mb4_bin;
+    END IF;
     SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.namespace = ns AND s.state <> 'live';
     IF found > 1000 THEN
         DELETE FROM tenure_sessions WHERE namespace = ns AND state <> 'live'
@@ -114,6 +127,8 @@ BEGIN
     DECLARE found INT;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
+    -- Unlike one that has lapsed, a session is closed only when nothing is written under its leases any more.
+    SELECT COUNT(*) INTO found FROM tenure_elections WHERE session = sess FOR UPDATE;
     SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
     IF found = 1 THEN CALL tenure_end_session(sess, 'closed', kept); END IF;
     COMMIT;
@@ -167,8 +182,22 @@ claiming: BEGIN
     DECLARE me, holder, previous, kept_for {text};
     DECLARE own_attempt, e_term, e_floor, e_ended, e_events, settled, granted BIGINT;
     DECLARE e_stood, held, disinherited, courteous, outranked, refused, told TINYINT DEFAULT 0;
+    DECLARE loss JSON;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
+    -- Looked at without a lock, only so that nothing is made for a session that is over, or for a claim that was
+    -- overtaken.
+    SELECT COUNT(*) INTO found FROM tenure_sessions s
+        WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' AND s.attempt <= att;
+    IF found = 1 THEN
+        SELECT COUNT(*) INTO found FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
+        IF found = 0 THEN
+            INSERT INTO tenure_elections (namespace, election, created_at) VALUES (ns, elec, UTC_TIMESTAMP(6))
+                ON DUPLICATE KEY UPDATE election = elec;
+        END IF;
+    END IF;
+    SELECT e.ended, e.events, e.session INTO e_ended, settled, holder FROM tenure_elections e
+        WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, over_session) FOR UPDATE;
     SELECT s.node, s.attempt INTO me, own_attempt FROM tenure_sessions s
         WHERE s.id = sess AND s.namespace = ns AND s.state = 'live';
@@ -177,13 +206,9 @@ claiming: BEGIN
         SELECT '{"lost": true}';
         LEAVE claiming;
     END IF;
-    SELECT COUNT(*) INTO found FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
-    IF found = 0 AND att >= own_attempt THEN
-        INSERT INTO tenure_elections (namespace, election, created_at) VALUES (ns, elec, UTC_TIMESTAMP(6))
-            ON DUPLICATE KEY UPDATE election = elec;
+    IF settled IS NULL AND att >= own_attempt THEN
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'the session was opened this moment';
     END IF;
-    SELECT e.ended, e.events, e.session INTO e_ended, settled, holder FROM tenure_elections e
-        WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     IF att < own_attempt OR e_ended > since THEN
         ROLLBACK;
         SELECT JSON_OBJECT('store', store, 'seen', JSON_EXTRACT(COALESCE(
@@ -206,7 +231,7 @@ claiming: BEGIN
     SET disinherited = disinherit <=> GREATEST(e_term, e_floor);
     SET courteous = NOT (outwaited <=> GREATEST(e_term, e_floor));
     SET e_floor = GREATEST(e_floor, above);
-    SET held = EXISTS (SELECT 1 FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live');
+    SELECT COUNT(*) INTO held FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live';
 
     IF held AND holder = sess THEN
         -- A resignation that was sent before this claim, but arrives after it, is void.
@@ -220,10 +245,12 @@ claiming: BEGIN
         SET e_stood = 1, told = 1, e_events = e_events + 1;
         CALL tenure_tell(ns, elec, e_events, 'election_started', me, GREATEST(e_term, e_floor), '{}');
     END IF;
-    SET refused = held OR tell_only OR (NOT disinherited AND kept_for IS NOT NULL AND kept_for <> me);
+    -- Nothing is kept for a node that is no more.
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.namespace = ns AND s.alive = kept_for AND s.node <> me;
+    SET refused = held OR tell_only OR (NOT disinherited AND found = 1);
     IF NOT refused AND courteous THEN
-        SET outranked = EXISTS (SELECT 1 FROM tenure_standing c
-            WHERE c.namespace = ns AND c.election = elec AND c.node <> me AND c.priority > prio);
+        SELECT COUNT(*) > 0 INTO outranked FROM tenure_standing c
+            WHERE c.namespace = ns AND c.election = elec AND c.node <> me AND c.priority > prio;
         SET refused = outranked;
     END IF;
 
@@ -247,9 +274,12 @@ claiming: BEGIN
     END IF;
 
     IF holder IS NOT NULL THEN
-        -- Its session was ended by hand, so nobody has told of its loss yet.
+        -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
+        SELECT IF(s.state = 'left', JSON_OBJECT('reason', 'superseded'), JSON_OBJECT('reason', 'lapsed', 'silent_ms',
+                GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000)))
+            INTO loss FROM tenure_sessions s WHERE s.id = holder;
         SET e_events = e_events + 1;
-        CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, '{"reason": "lapsed"}');
+        CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, loss);
     END IF;
     SET granted = GREATEST(e_term, e_floor) + 1;
     SET e_events = e_events + 1;
@@ -308,6 +338,8 @@ resigning: BEGIN
     DECLARE more JSON DEFAULT '{}';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
+    SELECT e.session, e.term, e.attempt, e.events, e.heir, e.asked INTO holder, e_term, e_attempt, e_events, kept_for, e_asked
+        FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
     IF me IS NULL THEN
         ROLLBACK;
@@ -315,9 +347,6 @@ resigning: BEGIN
         LEAVE resigning;
     END IF;
     UPDATE tenure_sessions SET attempt = att WHERE id = sess AND attempt < att;
-    -- First the election, then its candidates: as a claim does.
-    SELECT e.session, e.term, e.attempt, e.events, e.heir, e.asked INTO holder, e_term, e_attempt, e_events, kept_for, e_asked
-        FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec AND session = sess AND attempt <= att;
     IF kept_for = me THEN
         SET kept_for = NULL;
@@ -400,17 +429,16 @@ BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE holder, leader, e_asked_for {text};
     DECLARE e_term, e_asked, settled BIGINT;
-    DECLARE told TINYINT DEFAULT 0;
+    DECLARE told, stands TINYINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
     CALL tenure_lock_election(ns, elec, holder);
     SELECT s.node INTO leader FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live';
+    SELECT COUNT(*) INTO stands FROM tenure_standing c WHERE c.namespace = ns AND c.election = elec AND c.node = successor;
     IF leader IS NULL THEN
         COMMIT;
         SELECT JSON_OBJECT('store', store, 'petition', 'nobody_leads');
-    ELSEIF successor IS NOT NULL AND NOT EXISTS (SELECT 1 FROM tenure_standing c
-        WHERE c.namespace = ns AND c.election = elec AND c.node = successor)
-    THEN
+    ELSEIF successor IS NOT NULL AND stands = 0 THEN
         COMMIT;
         SELECT JSON_OBJECT('store', store, 'petition', 'not_standing');
     ELSE
@@ -442,9 +470,10 @@ BEGIN
     DECLARE settled BIGINT;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
-    SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
     SELECT e.events INTO settled FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec
-        AND e.session = sess AND e.term = trm AND e.degraded <> bad AND me IS NOT NULL FOR UPDATE;
+        AND e.session = sess AND e.term = trm AND e.degraded <> bad FOR UPDATE;
+    SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
+    IF me IS NULL THEN SET settled = NULL; END IF;
     IF settled IS NOT NULL THEN
         CALL tenure_tell(ns, elec, settled + 1, IF(bad, 'cluster_degraded', 'cluster_recovered'), me, trm,
             JSON_OBJECT('live', living + 0, 'minimum', least_living + 0));
@@ -459,12 +488,16 @@ END
 //
 DROP PROCEDURE IF EXISTS tenure_hold
 //
--- Inside of a transaction of the application: locks the lease for the rest of it, if it is held.
+-- Inside of a transaction of the application: locks the lease for the rest of it, if it is held. A client that is
+-- stopped between two statements must not keep a successor waiting for ever: if none comes for as long as a lease
+-- lasts, the server ends the connection.
 CREATE PROCEDURE tenure_hold(ns {text}, elec {text}, sess {text}, trm BIGINT) READS SQL DATA
 BEGIN
-    DECLARE found, live INT;
+    DECLARE found INT;
+    DECLARE seconds BIGINT;
     SELECT COUNT(*) INTO found FROM tenure_elections e
         WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = trm LOCK IN SHARE MODE;
-    SELECT COUNT(*) INTO live FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live';
-    SELECT found = 1 AND live = 1 AND NOT @@GLOBAL.read_only;
+    SELECT CEIL(s.ttl_ms / 1000) INTO seconds FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live';
+    SET SESSION {idle} = GREATEST(1, LEAST(COALESCE(seconds, 1), COALESCE(NULLIF(@@GLOBAL.{idle}, 0), 31536000), 31536000));
+    SELECT found = 1 AND seconds IS NOT NULL AND NOT @@GLOBAL.read_only;
 END

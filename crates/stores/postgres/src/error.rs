@@ -59,7 +59,7 @@ fn refusal(error: &DbError) -> StoreError {
         }
         s if *s == SqlState::TOO_MANY_CONNECTIONS => {
             return StoreError::unavailable(format!(
-                "{message}; every node needs three connections: raise max_connections, or use PgBouncer"
+                "{message}; every node needs three connections, and a fourth while its history is read: raise max_connections, or use PgBouncer"
             ));
         }
         s if *s == SqlState::INVALID_SCHEMA_NAME => GONE,

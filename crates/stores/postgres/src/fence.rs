@@ -11,9 +11,12 @@ use crate::PostgresStore;
 use crate::connect::connect;
 use crate::error::classify;
 
-/// Locks the lease for the rest of the transaction, if it is held.
+/// Locks the lease for the rest of the transaction, if it is held. A client that is stopped between two statements must
+/// not keep a successor waiting for ever: if none comes for as long as a lease lasts, the server ends the transaction.
 const HOLD: &str = "
-    SELECT pg_current_xact_id()::text
+    SELECT pg_current_xact_id()::text, set_config('idle_in_transaction_session_timeout', least(s.ttl_ms, 2147483647,
+        nullif(extract(epoch FROM current_setting('idle_in_transaction_session_timeout')::interval) * 1000, 0))
+        ::bigint::text, true)
     FROM {schema}.elections e JOIN {schema}.sessions s ON s.id = e.session AND s.state = 'live'
     WHERE e.namespace = $1 AND e.election = $2 AND e.session = $3 AND e.term = $4
     FOR SHARE OF e";
@@ -29,7 +32,8 @@ const CAREFUL: &str = "
 /// `work` runs in one transaction, on a connection of its own. The lease's row is locked in that
 /// transaction before the work and looked at again before the commit, and `still` (the leader's own
 /// clock) with it. So what is committed was written by the leader of that term, and no successor can
-/// have been granted a term before the commit: it waits. Keep it short.
+/// have been granted a term before the commit: it waits. Keep it short: if the server hears of no statement for as
+/// long as the session's ttl, it ends the transaction, and nothing is written.
 ///
 /// # Errors
 /// [`TransactionError`].

@@ -1,7 +1,7 @@
 -- Who owns which partition. A ledger belongs to an election, whose leader writes it.
 --
--- Locks are taken in the order of the other verbs, and then the ledger: sessions (by id), the election, its ledger.
--- Entries are written under the lock of their ledger only.
+-- Locks are taken in the order of the other verbs: the election, its ledger, sessions (by id). Entries are written
+-- under the lock of their ledger only.
 
 CREATE TABLE {schema}.ledgers (
     namespace text   NOT NULL,
@@ -97,6 +97,8 @@ DECLARE
     settled  bigint;
 BEGIN
     PERFORM careful();
+    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+    IF e.session = sess AND e.term = trm THEN l := lock_ledger(ns, elec); END IF;
     PERFORM 1 FROM sessions WHERE id = sess
         OR id IN (SELECT c->>0 FROM jsonb_array_elements(silent::jsonb) c)
         OR id IN (SELECT c->>3 FROM jsonb_array_elements(words::jsonb) c)
@@ -106,11 +108,9 @@ BEGIN
         ORDER BY id FOR NO KEY UPDATE;
     SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live';
     IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
-    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
     IF e.session IS DISTINCT FROM sess OR e.term <> trm THEN
         RETURN jsonb_build_object('store', identity(), 'published', 'term_over');
     END IF;
-    l := lock_ledger(ns, elec);
     IF l.published <> last THEN RETURN jsonb_build_object('store', identity(), 'published', 'overtaken'); END IF;
     PERFORM end_session(s.id, 'lapsed', kept) FROM jsonb_array_elements(silent::jsonb) c
         JOIN sessions s ON s.id = c->>0 AND s.sequence = (c->>1)::bigint AND s.namespace = ns AND s.state = 'live';
@@ -183,10 +183,10 @@ DECLARE
     released bigint;
 BEGIN
     PERFORM careful();
-    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
-    IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
     SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
     l := lock_ledger(ns, elec);
+    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
     UPDATE partitions p SET revision = l.revision + 1, owner = NULL, revoking = false
         FROM jsonb_array_elements(words::jsonb) c
         WHERE p.namespace = ns AND p.election = elec AND p.list = (c->>0)::bigint AND p.number = (c->>1)::bigint

@@ -1,8 +1,13 @@
--- Version 3. `{schema}` stands for the quoted name of the schema, `{channel}` for a quoted text.
+-- `{schema}` stands for the quoted name of the schema, `{channel}` for a quoted text.
 --
 -- People read these tables and views with psql; Tenure alone writes them, through the functions below.
 -- Every verb is one call of one function: one statement, one round trip, one transaction, whatever stands
--- between us and the server. Locks are taken in one order: sessions (by id), then elections.
+-- between us and the server.
+--
+-- Locks are taken in one order: elections, then their ledgers, then sessions (by id). A fenced transaction of the
+-- application may hold the row of its election for as long as its client takes, so whoever waits for an election
+-- holds no session: a renewal, which needs the row of its session and nothing else, never waits behind it. Under the
+-- lock of a session, elections are locked only with SKIP LOCKED, which does not wait.
 
 CREATE TABLE {schema}.meta (
     only_row   boolean     PRIMARY KEY DEFAULT true CHECK (only_row),
@@ -67,7 +72,7 @@ CREATE INDEX candidates_session ON {schema}.candidates (session);
 
 CREATE TABLE {schema}.events (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    written   xid8        NOT NULL DEFAULT pg_current_xact_id(),  -- by which transaction
+    written   xid8        NOT NULL DEFAULT pg_current_xact_id(),  -- by which transaction (of the cluster that wrote it)
     namespace text        NOT NULL,
     election  text,                 -- NULL for events of nodes
     sequence  bigint      NOT NULL, -- 1, 2, 3, … per election; 0 for events of nodes
@@ -179,9 +184,14 @@ CREATE FUNCTION {schema}.pulse(s {schema}.sessions) RETURNS jsonb LANGUAGE sql S
     FROM (SELECT clock_timestamp() AS now) clock
 $$;
 
+-- For whom the free lease is kept. Nothing is kept for a node that is no more.
+CREATE FUNCTION {schema}.kept_for(e {schema}.elections) RETURNS text LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT s.node FROM sessions s WHERE s.namespace = e.namespace AND s.node = e.heir AND s.state = 'live'
+$$;
+
 CREATE FUNCTION {schema}.record(e {schema}.elections) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
     SELECT jsonb_build_object(
-        'term', greatest(e.term, e.floor), 'heir', e.heir, 'ended', e.ended,
+        'term', greatest(e.term, e.floor), 'heir', kept_for(e), 'ended', e.ended,
         'asked', e.asked, 'asked_for', e.asked_for,
         'holder', (SELECT jsonb_build_object('node', s.node, 'term', e.term, 'pulse', pulse(s))
                    FROM sessions s WHERE s.id = e.session AND s.state = 'live'))
@@ -221,43 +231,54 @@ RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
     SELECT pg_notify({channel}, ns || ' '); -- an election without a name: the nodes
 $$;
 
+-- Why an election has lost its holder, whose session is over.
+CREATE FUNCTION {schema}.loss(s {schema}.sessions) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT CASE s.state WHEN 'left' THEN '{"reason": "superseded"}' ELSE jsonb_build_object('reason', 'lapsed',
+        'silent_ms', greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint) END
+$$;
+
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
--- that is.
+-- that is. An election that somebody else has locked is passed over: whoever is granted it next finds that its holder's
+-- session is over, and tells of the loss.
 CREATE FUNCTION {schema}.end_session(sess text, ending text, kept bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     s     sessions;
     what  text := CASE ending WHEN 'closed' THEN 'leader_resigned' ELSE 'leader_lost' END;
     more  jsonb := CASE ending WHEN 'closed' THEN '{}' ELSE jsonb_build_object('reason', ending) END;
+    held  text[];
     freed text[];
 BEGIN
     UPDATE sessions SET state = CASE ending WHEN 'lapsed' THEN 'expired' ELSE 'left' END
         WHERE id = sess AND state = 'live' RETURNING * INTO s;
     IF NOT FOUND THEN RETURN; END IF;
-    IF ending = 'lapsed' THEN
-        more := more || jsonb_build_object('silent_ms',
-            greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint);
-    END IF;
-    WITH free AS (
-        UPDATE elections SET session = NULL, events = events + 1 WHERE session = sess
-        RETURNING namespace, election, events, term),
-    told AS (
-        INSERT INTO events (namespace, election, sequence, time, kind, node, term, data)
-        SELECT namespace, election, events, clock_timestamp(), what, s.node, term, more FROM free ORDER BY election)
-    SELECT array_agg(election) INTO freed FROM free;
-    IF freed IS NOT NULL THEN
+    IF ending = 'lapsed' THEN more := loss(s); END IF;
+    SELECT array_agg(election) INTO held FROM elections WHERE session = sess;
+    IF held IS NOT NULL THEN
+        WITH locked AS MATERIALIZED (
+            SELECT e.namespace, e.election FROM elections e WHERE e.session = sess FOR UPDATE SKIP LOCKED),
+        free AS (
+            UPDATE elections e SET session = NULL, events = e.events + 1 FROM locked l
+            WHERE e.namespace = l.namespace AND e.election = l.election
+            RETURNING e.namespace, e.election, e.events, e.term),
+        told AS (
+            INSERT INTO events (namespace, election, sequence, time, kind, node, term, data)
+            SELECT namespace, election, events, clock_timestamp(), what, s.node, term, more FROM free ORDER BY election)
+        SELECT array_agg(election) INTO freed FROM free;
         DELETE FROM events v USING elections e
             WHERE e.namespace = s.namespace AND e.election = ANY (freed)
               AND v.namespace = e.namespace AND v.election = e.election AND v.sequence <= e.events - kept;
-        IF cardinality(freed) > 100 THEN
+        IF cardinality(held) > 100 THEN
             PERFORM pg_notify({channel}, s.namespace);
         ELSE
-            PERFORM pg_notify({channel}, s.namespace || ' ' || e) FROM unnest(freed) e;
+            PERFORM pg_notify({channel}, s.namespace || ' ' || e) FROM unnest(held) e;
         END IF;
     END IF;
     DELETE FROM candidates WHERE session = sess;
-    -- Nothing is kept for a node that is no more.
-    UPDATE elections SET heir = NULL WHERE namespace = s.namespace AND heir = s.node;
+    WITH locked AS MATERIALIZED (
+        SELECT e.namespace, e.election FROM elections e WHERE e.namespace = s.namespace AND e.heir = s.node
+        FOR UPDATE SKIP LOCKED)
+    UPDATE elections e SET heir = NULL FROM locked l WHERE e.namespace = l.namespace AND e.election = l.election;
     PERFORM tell_of_node(s.namespace, CASE ending WHEN 'lapsed' THEN 'node_expired' ELSE 'node_left' END, s.node,
         CASE ending WHEN 'superseded' THEN more ELSE '{}' END, kept);
 END $$;
@@ -331,6 +352,8 @@ CREATE FUNCTION {schema}.close(ns text, kept bigint, sess text)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 BEGIN
     PERFORM careful();
+    -- Unlike one that has lapsed, a session is closed only when nothing is written under its leases any more.
+    PERFORM 1 FROM elections WHERE session = sess ORDER BY election FOR UPDATE;
     PERFORM 1 FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR UPDATE;
     IF FOUND THEN PERFORM end_session(sess, 'closed', kept); END IF;
     RETURN jsonb_build_object('store', identity());
@@ -371,6 +394,7 @@ RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     me           sessions;
     e            elections;
+    over         sessions; -- the holder, if its session is over
     settled      bigint;
     held         boolean;
     disinherited boolean;
@@ -381,14 +405,20 @@ DECLARE
     now          timestamptz := clock_timestamp();
 BEGIN
     PERFORM careful();
+    -- Looked at without a lock, only so that nothing is made for a session that is over, or for a claim that was
+    -- overtaken.
+    IF EXISTS (SELECT 1 FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' AND attempt <= att) THEN
+        PERFORM 1 FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+        IF NOT FOUND THEN
+            INSERT INTO elections (namespace, election) VALUES (ns, elec) ON CONFLICT DO NOTHING;
+        END IF;
+    END IF;
+    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
     PERFORM 1 FROM sessions WHERE id IN (sess, over_session) ORDER BY id FOR NO KEY UPDATE;
     SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live';
     IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
-    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
-    IF NOT FOUND AND att >= me.attempt THEN
-        INSERT INTO elections (namespace, election) VALUES (ns, elec) ON CONFLICT DO NOTHING;
-        SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
-    END IF;
+    -- The session was opened since it was looked at.
+    IF e.election IS NULL AND att >= me.attempt THEN RAISE serialization_failure; END IF;
     settled := e.events;
     IF att < me.attempt OR (since IS NOT NULL AND e.ended > since) THEN
         RETURN jsonb_build_object('store', identity(), 'seen',
@@ -421,7 +451,7 @@ BEGIN
         e.events := e.events + 1;
         PERFORM tell(ns, elec, e.events, 'election_started', me.node, greatest(e.term, e.floor), '{}');
     END IF;
-    refused := held OR tell_only OR (NOT disinherited AND e.heir IS NOT NULL AND e.heir <> me.node);
+    refused := held OR tell_only OR (NOT disinherited AND coalesce(kept_for(e) <> me.node, false));
     IF NOT refused AND courteous THEN
         outranked := EXISTS (SELECT 1 FROM standing(ns, elec) WHERE node <> me.node AND priority > prio);
         refused := outranked;
@@ -442,10 +472,11 @@ BEGIN
     END IF;
 
     previous := e.leader;
-    IF e.session IS NOT NULL THEN
-        -- Its session was ended by hand, so nobody has told of its loss yet.
+    SELECT * INTO over FROM sessions WHERE id = e.session;
+    IF FOUND THEN
+        -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
         e.events := e.events + 1;
-        PERFORM tell(ns, elec, e.events, 'leader_lost', previous, e.term, '{"reason": "lapsed"}');
+        PERFORM tell(ns, elec, e.events, 'leader_lost', previous, e.term, loss(over));
     END IF;
     e.term := greatest(e.term, e.floor) + 1;
     e.events := e.events + 1;
@@ -497,12 +528,12 @@ DECLARE
     more    jsonb := '{}';
 BEGIN
     PERFORM careful();
+    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
     SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
     IF NOT FOUND THEN RETURN jsonb_build_object('store', identity()); END IF;
     UPDATE sessions SET attempt = att WHERE id = sess AND attempt < att;
     DELETE FROM candidates WHERE namespace = ns AND election = elec AND session = sess AND attempt <= att;
-    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
-    IF NOT FOUND THEN RETURN jsonb_build_object('store', identity()); END IF;
+    IF e.election IS NULL THEN RETURN jsonb_build_object('store', identity()); END IF;
     IF e.heir = me.node THEN
         e.heir := NULL;
         UPDATE elections SET heir = NULL WHERE namespace = ns AND election = elec;
@@ -537,19 +568,14 @@ BEGIN
     RETURN jsonb_build_object('store', identity());
 END $$;
 
--- Locks the holder's session before the election, as everybody does.
+-- Locks the election, and then its holder's session.
 CREATE FUNCTION {schema}.lock_election(ns text, elec text) RETURNS {schema}.elections
 LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
-    e      elections;
-    holder text;
+    e elections;
 BEGIN
-    LOOP
-        SELECT session INTO holder FROM elections WHERE namespace = ns AND election = elec;
-        PERFORM 1 FROM sessions WHERE id = holder FOR NO KEY UPDATE;
-        SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
-        EXIT WHEN e.session IS NOT DISTINCT FROM holder;
-    END LOOP;
+    SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+    PERFORM 1 FROM sessions WHERE id = e.session FOR NO KEY UPDATE;
     RETURN e;
 END $$;
 
@@ -613,8 +639,8 @@ DECLARE
     e  elections;
 BEGIN
     PERFORM careful();
-    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
     SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
+    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
     IF me.id IS NULL OR e.session IS DISTINCT FROM sess OR e.term <> trm OR e.degraded = bad THEN
         RETURN jsonb_build_object('store', identity(), 'done', false);
     END IF;
@@ -654,8 +680,9 @@ $$;
 
 -- Ids are given before transactions end, and not in that order. Whoever goes on after the last one must not
 -- miss an earlier one that comes later, so nothing is told that a transaction under way may still come
--- before; except of one election, whose transactions end in order. The newest are chosen from the end, and told
--- from the beginning.
+-- before; except of one election, whose transactions end in order. A row that was not made by the transaction that
+-- wrote it was restored from a dump: its number is that of another cluster and means nothing here, and whoever can see
+-- it can see all that was restored with it. The newest are chosen from the end, and told from the beginning.
 CREATE FUNCTION {schema}.list_events(ns text, elec text, after bigint, most bigint, newest boolean)
 RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path = {schema}, pg_temp AS $$
 DECLARE
@@ -666,7 +693,8 @@ BEGIN
             SELECT id, sequence, (extract(epoch FROM time) * 1000000)::bigint AS time_us, kind, election, node, term, data
             FROM events WHERE namespace = $1 AND id > $3 AND %2$s ORDER BY %1$s %3$s LIMIT $4) told',
         CASE WHEN elec IS NULL THEN 'id' ELSE 'sequence' END,
-        CASE WHEN elec IS NULL THEN 'written < pg_snapshot_xmin(pg_current_snapshot())' ELSE 'election = $2' END,
+        CASE WHEN elec IS NULL THEN '(written < pg_snapshot_xmin(pg_current_snapshot()) OR xmin <> written::xid)'
+             ELSE 'election = $2' END,
         CASE WHEN newest THEN 'DESC' ELSE '' END)
         INTO list USING ns, elec, after, most;
     RETURN jsonb_build_object('store', identity(), 'list', list);

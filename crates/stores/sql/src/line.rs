@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use tenure_store::{StoreError, clock};
 use tokio::sync::Mutex;
 
@@ -80,7 +79,7 @@ impl<D: Database> Line<D> {
         if D::REHEARSES && !self.rehearsed.swap(true, Ordering::AcqRel) {
             let line = Arc::clone(self);
             engine.spawn(async move {
-                let rehearsal = line.call::<serde::de::IgnoredAny>("rehearse", &[]);
+                let rehearsal = line.call("rehearse", &[]);
                 if let Ok(Err(error)) = tokio::time::timeout(REHEARSAL, rehearsal).await {
                     tracing::debug!(%error, "a claim was not rehearsed");
                 }
@@ -89,11 +88,7 @@ impl<D: Database> Line<D> {
     }
 
     /// Calls a function that answers with one JSON object.
-    pub(crate) async fn call<T: DeserializeOwned>(
-        &self,
-        function: &str,
-        values: &[Value],
-    ) -> Result<T, StoreError> {
+    pub(crate) async fn call(&self, function: &str, values: &[Value]) -> Result<String, StoreError> {
         let mut slot = self.connection.lock().await;
         let mut connection = match slot.take().filter(|connection| !D::is_closed(connection)) {
             Some(connection) => connection,
@@ -105,9 +100,6 @@ impl<D: Database> Line<D> {
         if answer.as_ref().map_or_else(|failure| failure.answered, |_| true) {
             *slot = Some(connection);
         }
-        let text = answer.map_err(|failure| failure.error)?;
-        serde_json::from_str(&text).map_err(|error| {
-            StoreError::misconfigured(format!("the database answers in other words than ours: {error}"))
-        })
+        answer.map_err(|failure| failure.error)
     }
 }

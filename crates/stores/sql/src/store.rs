@@ -20,20 +20,22 @@ use crate::line::Line;
 use crate::news;
 use crate::words::{
     Answer, CandidateWords, ClaimWords, DeletionWords, Done, ElectionWords, EventWords, ListWords, NodeWords,
-    OpenWords, PetitionWords, PurgeWords, RenewWords, SeenWords, Whether, foreign,
+    OpenWords, PetitionWords, PurgeWords, RenewWords, SeenWords, Whether, foreign, understood,
 };
 
 /// Sessions and leases in an SQL database.
 ///
 /// Three connections: one that is kept for the session alone (opening, renewing, closing), one for
-/// elections, one that listens; and a fourth for the application's own transactions, if there are any.
-/// Dropping the store ends them; a future that is dropped leaves its request in an unknown state, and the
-/// store usable.
+/// elections, one that listens. Whoever reads the history shares a fourth, and takes turns on it, so that no
+/// reader keeps a renewal or a claim waiting; and the application's own transactions have a fifth. Both are
+/// opened when they are first needed. Dropping the store ends all of them; a future that is dropped leaves its
+/// request in an unknown state, and the store usable.
 pub struct SqlStore<D: Database> {
     engine: Engine,
     database: Arc<D>,
     session: Arc<Line<D>>,
     pub(crate) elections: Arc<Line<D>>,
+    history: Arc<Line<D>>,
     listeners: Arc<Listeners>,
     options: Options,
 }
@@ -53,8 +55,8 @@ impl<D: Database> SqlStore<D> {
         let (listening, namespace) = (Arc::clone(&database), url.options.namespace.clone());
         engine.spawn(news::listen(listening, namespace, Arc::downgrade(&listeners)));
         let line = || Arc::new(Line::new(Arc::clone(&database)));
-        let (session, elections) = (line(), line());
-        Ok(Self { engine, database, session, elections, listeners, options: url.options.clone() })
+        let (session, elections, history) = (line(), line(), line());
+        Ok(Self { engine, database, session, elections, history, listeners, options: url.options.clone() })
     }
 
     /// What is particular to this database.
@@ -89,8 +91,9 @@ impl<D: Database> SqlStore<D> {
     {
         let line = Arc::clone(line);
         Box::pin(async move {
-            let asked = async move { line.call::<Answer<T>>(function, &values).await };
-            let told = self.engine.run(asked).await?.told()?;
+            let text = self.engine.run(async move { line.call(function, &values).await }).await?;
+            // Not on the engine's thread: a long answer takes a while to read, and a renewal may be due there.
+            let told = understood::<Answer<T>>(&text)?.told()?;
             Ok(Told { store: told.store, value: meant(told.value)? })
         })
     }
@@ -98,6 +101,7 @@ impl<D: Database> SqlStore<D> {
     /// Calls a function that answers with a list.
     pub(crate) fn list<T, R>(
         &self,
+        line: &Arc<Line<D>>,
         function: &'static str,
         values: Vec<Value>,
         meant: impl Fn(T) -> Result<R, StoreError> + Send + 'static,
@@ -106,7 +110,7 @@ impl<D: Database> SqlStore<D> {
         T: DeserializeOwned + Send + 'static,
         R: Send + 'static,
     {
-        self.call(&self.elections, function, values, move |words: ListWords<T>| {
+        self.call(line, function, values, move |words: ListWords<T>| {
             words.list.into_iter().map(&meant).collect()
         })
     }
@@ -294,15 +298,15 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {
         let values = vec![self.namespace(), text(election.as_str())];
-        self.list("list_candidates", values, CandidateWords::meant)
+        self.list(&self.elections, "list_candidates", values, CandidateWords::meant)
     }
 
     fn elections(&self) -> Pending<'_, Reply<Vec<(ElectionName, Record)>>> {
-        self.list("list_elections", vec![self.namespace()], ElectionWords::meant)
+        self.list(&self.elections, "list_elections", vec![self.namespace()], ElectionWords::meant)
     }
 
     fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>> {
-        self.list("list_nodes", vec![self.namespace()], NodeWords::meant)
+        self.list(&self.elections, "list_nodes", vec![self.namespace()], NodeWords::meant)
     }
 
     fn retire(&self, over: Stamp) -> Pending<'_, Reply<bool>> {
@@ -337,7 +341,8 @@ impl<D: Database> Store for SqlStore<D> {
         let limit = Value::Number(query.limit.map(|limit| i64::from(limit.count())));
         let newest = Value::Flag(matches!(query.limit, Some(Limit::Newest(_))));
         let election = maybe(query.election.as_ref().map(ElectionName::as_str));
-        self.list("list_events", vec![self.namespace(), election, after, limit, newest], EventWords::meant)
+        let values = vec![self.namespace(), election, after, limit, newest];
+        self.list(&self.history, "list_events", values, EventWords::meant)
     }
 
     fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use tenure_core::{
     Age, ElectionName, Holder, NameError, NodeId, Petition, Pulse, Record, SessionId, Stamp, StoreIdentity,
@@ -31,6 +32,13 @@ impl<T> Answer<T> {
             _ => Err(foreign("half an answer")),
         }
     }
+}
+
+/// What a function has answered.
+pub(crate) fn understood<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    serde_json::from_str(text).map_err(|error| {
+        StoreError::misconfigured(format!("the database answers in other words than ours: {error}"))
+    })
 }
 
 /// Some databases have no yes and no, and say 1 and 0.

@@ -137,6 +137,24 @@ impl Postgres {
         replica
     }
 
+    /// A new server, into which a dump of this one's database was restored.
+    ///
+    /// # Panics
+    /// If it does not start, or something cannot be dumped or restored.
+    #[must_use]
+    pub fn restored(&self) -> Self {
+        let new = Self::start_with(&self.settings.iter().map(String::as_str).collect::<Vec<_>>());
+        let file = new.directory.join("dump");
+        let client = |name: &str, server: &Self| {
+            let mut command = as_user(USER, &program(name));
+            command.args(["-h", "127.0.0.1", "-U", USER, "-p", &server.port.to_string(), "-f"]).arg(&file);
+            command
+        };
+        succeed(client("pg_dump", self).arg("postgres"));
+        succeed(client("psql", &new).args(["-q", "-v", "ON_ERROR_STOP=1", "postgres"]));
+        new
+    }
+
     /// Where it listens.
     #[must_use]
     pub fn host(&self) -> String {

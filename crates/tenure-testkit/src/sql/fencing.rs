@@ -9,7 +9,7 @@ use tenure::{Leadership, TransactionError};
 use tenure_store::TransactionError as Fenced;
 
 use super::SqlServer;
-use super::stage::{ask, brief, calm, connect, lead, soon, stand, start};
+use super::stage::{ask, calm, connect, lead, soon, stand, start};
 
 const WRITE: &str = "INSERT INTO ledger VALUES ('an entry')";
 
@@ -136,10 +136,10 @@ pub async fn a_successor_is_not_granted_the_lease_while_the_work_runs<S: SqlServ
     soon(store.close(leadership.lease().session)).await.unwrap();
 }
 
-/// A renewal does not wait for the work.
+/// A renewal does not wait for the work. (Which may be idle for no longer than the ttl.)
 pub async fn a_long_transaction_does_not_stop_renewals<S: SqlServer>() {
     let server = S::start();
-    let node = start(brief("a"), &server.url()).await;
+    let node = start(calm("a"), &server.url()).await;
     let leadership = lead(&node).await;
     ask(&server, "CREATE TABLE ledger (entry VARCHAR(100))").await;
     let mut held = node.held();

@@ -5,6 +5,10 @@
 macro_rules! sql_suite {
     ($server:ty) => {
         $crate::__sql_tests! { $server;
+            blocked: no_verb_that_waits_for_a_lock_holds_up_the_renewal_of_its_session,
+                no_reader_of_the_history_holds_up_a_renewal_or_a_claim,
+                a_leader_that_is_stopped_inside_a_fenced_transaction_is_succeeded,
+                a_lapsed_session_is_retired_while_its_lease_is_locked;
             disk: what_finds_no_room_is_refused_in_words_and_granted_when_there_is,
                 a_leader_whose_servers_log_finds_no_room_steps_down_and_leads_again_under_a_higher_term;
             encryption: with_a_good_certificate_every_connection_is_encrypted,
@@ -82,7 +86,9 @@ mod tests {
         let listed = |word: &str| list.split(|c: char| !c.is_alphanumeric() && c != '_').any(|w| w == word);
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
         let mut scenarios = 0;
-        for part in ["disk", "encryption", "failover", "faults", "fencing", "idle", "people", "vandalism"] {
+        let parts =
+            ["blocked", "disk", "encryption", "failover", "faults", "fencing", "idle", "people", "vandalism"];
+        for part in parts {
             let text = fs::read_to_string(folder.join(part).with_extension("rs")).unwrap();
             for line in text.lines().filter_map(|line| line.strip_prefix("pub async fn ")) {
                 let scenario = line.split(['(', '<']).next().unwrap();

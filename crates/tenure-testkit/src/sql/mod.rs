@@ -13,6 +13,7 @@ use std::sync::Arc;
 use tenure::{Leadership, TransactionError};
 use tenure_store::{Store, StoreError, StoreUrl};
 
+pub mod blocked;
 pub mod disk;
 pub mod encryption;
 pub mod failover;
@@ -124,6 +125,15 @@ pub trait SqlServer: Sized + Send + Sync + 'static {
 
     /// Locks all sessions, until what it gives is dropped.
     fn lock_sessions(&self) -> impl Future<Output = Box<dyn Send>> + Send;
+
+    /// Locks all rows of that table of Tenure's, until what it gives is dropped. Who only reads them does not wait.
+    fn lock_rows(&self, table: &str) -> impl Future<Output = Box<dyn Send>> + Send;
+
+    /// Locks that table of Tenure's as a whole, until what it gives is dropped. Who only reads it waits, too.
+    fn lock_table(&self, table: &str) -> impl Future<Output = Box<dyn Send>> + Send;
+
+    /// The statements of Tenure's that wait for a lock.
+    fn waiting(&self) -> impl Future<Output = Vec<String>> + Send;
 
     /// Ends the connection of whoever waits for a lock, if somebody does.
     fn end_whoever_waits(&self) -> impl Future<Output = bool> + Send;

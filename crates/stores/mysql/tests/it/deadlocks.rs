@@ -9,9 +9,9 @@ use tenure_testkit::sql::stage::{ELECTION, ask, claiming, connect, name, open, s
 const DEADLOCKS: &str =
     "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Innodb_deadlocks'";
 const WAITS: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST
-    WHERE ID <> CONNECTION_ID() AND COMMAND = 'Query' AND INFO LIKE '%tenure_elections e%FOR UPDATE%'";
+    WHERE ID <> CONNECTION_ID() AND COMMAND = 'Query' AND INFO LIKE '%tenure_sessions%FOR UPDATE%'";
 
-/// A person holds the election and asks for the session; a claim holds the session and asks for the election. The
+/// A person holds the session and asks for the election; a claim holds the election and asks for the session. The
 /// person has more to lose, so it is the claim that is rolled back.
 #[tokio::test]
 async fn a_claim_that_was_rolled_back_as_a_deadlock_is_repeated_and_granted_once() {
@@ -29,7 +29,7 @@ async fn a_claim_that_was_rolled_back_as_a_deadlock_is_repeated_and_granted_once
             for sql in [
                 "BEGIN",
                 "INSERT INTO much SELECT seq FROM seq_1_to_1000",
-                "SELECT term FROM tenure_elections FOR UPDATE",
+                "SELECT id FROM tenure_sessions FOR UPDATE",
             ] {
                 told(&mut person, sql).await.unwrap();
             }
@@ -38,7 +38,7 @@ async fn a_claim_that_was_rolled_back_as_a_deadlock_is_repeated_and_granted_once
                 async move { store.claim(claiming(session)).await }
             });
             while !claim.is_finished() && ask(&place, WAITS).await == "0" {}
-            for sql in ["SELECT id FROM tenure_sessions FOR UPDATE", "ROLLBACK"] {
+            for sql in ["SELECT term FROM tenure_elections FOR UPDATE", "ROLLBACK"] {
                 told(&mut person, sql).await.unwrap();
             }
             let outcome = claim.await.unwrap();

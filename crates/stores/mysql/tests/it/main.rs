@@ -7,6 +7,7 @@ mod conformance;
 mod connecting;
 mod deadlocks;
 mod defects;
+mod given_up;
 mod news;
 mod rights;
 mod scenarios;

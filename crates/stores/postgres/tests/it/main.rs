@@ -10,6 +10,7 @@ mod kit;
 mod network;
 mod pooled;
 mod replication;
+mod restored;
 mod rights;
 mod scenarios;
 mod vandalism;

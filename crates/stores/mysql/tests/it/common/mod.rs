@@ -202,10 +202,28 @@ impl SqlServer for Place {
     }
 
     async fn lock_sessions(&self) -> Box<dyn Send> {
+        self.lock_rows("sessions").await
+    }
+
+    async fn lock_rows(&self, table: &str) -> Box<dyn Send> {
         let mut holder = by_hand(&self.url()).await;
         holder.query_drop("BEGIN").await.unwrap();
-        holder.query_drop("SELECT id FROM tenure_sessions FOR UPDATE").await.unwrap();
+        holder.query_drop(format!("SELECT * FROM tenure_{table} FOR UPDATE")).await.unwrap();
         Box::new(holder)
+    }
+
+    async fn lock_table(&self, table: &str) -> Box<dyn Send> {
+        let mut holder = by_hand(&self.url()).await;
+        holder.query_drop(format!("LOCK TABLES tenure_{table} WRITE")).await.unwrap();
+        Box::new(holder)
+    }
+
+    async fn waiting(&self) -> Vec<String> {
+        let mut person = by_hand(&self.url()).await;
+        let rows = "SELECT trx_query FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
+        let tables = format!("SELECT INFO FROM {OURS} AND STATE LIKE 'Waiting for table%'");
+        let waiting = person.query(format!("{rows} UNION ALL {tables}")).await.unwrap();
+        waiting.into_iter().map(|asked: Option<String>| asked.unwrap_or_default()).collect()
     }
 
     async fn end_whoever_waits(&self) -> bool {

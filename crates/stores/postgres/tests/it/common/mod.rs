@@ -228,9 +228,25 @@ impl SqlServer for Place {
     }
 
     async fn lock_sessions(&self) -> Box<dyn Send> {
+        self.lock_rows("sessions").await
+    }
+
+    async fn lock_rows(&self, table: &str) -> Box<dyn Send> {
         let holder = by_hand(&self.0.url()).await;
-        holder.batch_execute("BEGIN; SELECT 1 FROM tenure.sessions FOR UPDATE").await.unwrap();
+        holder.batch_execute(&format!("BEGIN; SELECT 1 FROM tenure.{table} FOR UPDATE")).await.unwrap();
         Box::new(holder)
+    }
+
+    async fn lock_table(&self, table: &str) -> Box<dyn Send> {
+        let holder = by_hand(&self.0.url()).await;
+        holder.batch_execute(&format!("BEGIN; LOCK TABLE tenure.{table}")).await.unwrap();
+        Box::new(holder)
+    }
+
+    async fn waiting(&self) -> Vec<String> {
+        let person = by_hand(&self.0.url()).await;
+        let waiting = format!("SELECT query {OURS} AND wait_event_type = 'Lock'");
+        person.query(&waiting, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
     }
 
     async fn end_whoever_waits(&self) -> bool {
