@@ -8,7 +8,7 @@
 //! | `address` | the store URL: where the group is, and what this process is in it |
 //! | `verbs`, `machine`, `clock` | what is replicated, as pure state: commands, outcomes, the clock that ages are counted on |
 //! | `disk`, `log`, `state` | what a member keeps: on the disk, and as openraft wants to see it |
-//! | `wire`, `tls`, `lines`, `network` | how members and clients speak |
+//! | `wire`, `tls`, `lines`, `network`, `snapshot` | how members and clients speak |
 //! | `member`, `batch`, `membership`, `forming`, `place` | a member: what it answers, how verbs get into the log, who else belongs, how it came to belong, how it comes back |
 //! | `server` | the door |
 //! | `group`, `news` | the group as one who asks sees it |
@@ -33,6 +33,7 @@ mod news;
 mod people;
 mod place;
 mod server;
+mod snapshot;
 mod state;
 mod store;
 #[cfg(test)]

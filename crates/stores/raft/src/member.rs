@@ -15,6 +15,7 @@ use crate::lines::Lines;
 use crate::log::Log;
 use crate::machine::Order;
 use crate::network::Network;
+use crate::snapshot::IncomingSnapshot;
 use crate::state::State;
 use crate::types::{MemberId, Peer, Raft};
 use crate::verbs::Question;
@@ -37,6 +38,8 @@ pub(crate) struct Member {
     batches: Batches,
     disk: Disk,
     identity: Arc<Mutex<Identity>>,
+    /// The snapshot that another member is sending.
+    incoming: IncomingSnapshot,
     /// Changes of the membership, and of whom we belong to, come one after the other.
     pub(crate) changing: tokio::sync::Mutex<()>,
 }
@@ -72,6 +75,7 @@ impl Member {
             batches,
             disk,
             identity,
+            incoming: IncomingSnapshot::default(),
             changing: tokio::sync::Mutex::new(()),
         })
     }
@@ -123,7 +127,12 @@ impl Member {
             Rpc::Vote(rpc) => {
                 self.raft.vote(rpc).await.map(RpcResponse::Vote).map_err(|error| error.to_string())
             }
-            Rpc::Snapshot { vote, meta, data } => {
+            Rpc::Snapshot { vote, meta, chunk } => {
+                let data = match self.incoming.receive(vote, &meta, chunk) {
+                    Ok(Some(data)) => data,
+                    Ok(None) => return Response::Raft(Box::new(RpcResponse::Received)),
+                    Err(problem) => return Response::NotNow(problem),
+                };
                 let snapshot = Snapshot { meta, snapshot: Box::new(data) };
                 let installed = self.raft.install_full_snapshot(vote, snapshot).await;
                 installed.map(RpcResponse::Snapshot).map_err(|error| error.to_string())
@@ -227,6 +236,7 @@ impl Member {
                 applied: metrics.last_applied.map(|log_id| log_id.index),
                 snapshot: metrics.snapshot.map(|log_id| log_id.index),
                 purged: metrics.purged.map(|log_id| log_id.index),
+                snapshot_bytes: self.state.snapshot_bytes(),
             },
             confirmed_ms: metrics.millis_since_quorum_ack,
         }
@@ -242,7 +252,8 @@ fn config(heartbeat: Duration) -> Config {
         heartbeat_interval: beat,
         election_timeout_min: beat.saturating_mul(3),
         election_timeout_max: beat.saturating_mul(6),
-        install_snapshot_timeout: 30_000,
+        // For each part of it; the last one is answered when all of it is on the disk.
+        install_snapshot_timeout: 120_000,
         max_payload_entries: 16,
         snapshot_policy: SnapshotPolicy::LogsSinceLast(SNAPSHOT_EVERY),
         max_in_snapshot_log_to_keep: KEPT,

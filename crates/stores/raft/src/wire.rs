@@ -50,7 +50,7 @@ impl fmt::Display for Protocols {
 
 /// The first frame of either side. Somebody else's client is not let in with more.
 const GREETING_LIMIT: u32 = 1024;
-/// Any other frame. A snapshot is one frame.
+/// Any other frame. A snapshot is sent in many: see [`Rpc::Snapshot`].
 pub(crate) const FRAME_LIMIT: u32 = 64 << 20;
 
 const MAGIC: [u8; 8] = *b"tenure\0r";
@@ -95,7 +95,21 @@ pub(crate) enum Request {
 pub(crate) enum Rpc {
     Append(AppendEntriesRequest<Types>),
     Vote(VoteRequest<MemberId>),
-    Snapshot { vote: Vote, meta: SnapshotMeta, data: Vec<u8> },
+    /// A part of a snapshot. Parts come in order, each after the one before was answered; the last one is
+    /// answered once the whole snapshot is installed.
+    Snapshot {
+        vote: Vote,
+        meta: SnapshotMeta,
+        chunk: Chunk,
+    },
+}
+
+/// A part of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Chunk {
+    pub offset: u64,
+    pub data: Vec<u8>,
+    pub last: bool,
 }
 
 /// A change of the membership.
@@ -141,6 +155,8 @@ pub(crate) enum RpcResponse {
     Append(AppendEntriesResponse<MemberId>),
     Vote(VoteResponse<MemberId>),
     Snapshot(SnapshotResponse<MemberId>),
+    /// The part of the snapshot was received; the next one may follow.
+    Received,
 }
 
 /// A member, and the group as it sees it.
@@ -177,6 +193,8 @@ pub(crate) struct LogView {
     pub applied: Option<u64>,
     pub snapshot: Option<u64>,
     pub purged: Option<u64>,
+    /// The size of the last snapshot.
+    pub snapshot_bytes: u64,
 }
 
 /// A connection, encrypted or not.
