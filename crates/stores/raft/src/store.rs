@@ -15,6 +15,7 @@ use tenure_store::{
 };
 
 use crate::address::Address;
+use crate::admission::{Admission, Limits};
 use crate::engine::Engine;
 use crate::group::Group;
 use crate::lines::Lines;
@@ -75,7 +76,8 @@ impl RaftStore {
                 let listener = engine.run(async move { server::listen(&listening).await }).await?;
                 let place = engine.run(async move { Place::take(&taking.0, seat, taking.1).await }).await?;
                 let place = Arc::new(place);
-                let door = Door { encryption, protocols };
+                let admission = Arc::new(Admission::new(Limits::default()));
+                let door = Door { encryption, protocols, admission };
                 engine.spawn(server::serve(listener, door, Arc::clone(&place)));
                 engine.spawn(Arc::clone(&place).keep());
                 Some(place)

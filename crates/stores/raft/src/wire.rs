@@ -90,6 +90,13 @@ pub(crate) enum Request {
     Snapshot,
 }
 
+impl Request {
+    /// Whether members ask this of each other.
+    pub(crate) fn is_between_members(&self) -> bool {
+        matches!(self, Self::Raft { .. } | Self::Who | Self::Pledge { .. } | Self::Change(_) | Self::Snapshot)
+    }
+}
+
 /// Openraft's own words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Rpc {
