@@ -68,6 +68,7 @@ impl RaftStore {
         let address = Address::of(url).map_err(StoreError::misconfigured)?;
         let encryption = Encryption::load(address.files.as_ref())?;
         let engine = Arc::new(Engine::start()?);
+        engine.spawn(encryption.clone().keep_fresh());
         let lines = Arc::new(Lines::new(encryption.clone(), protocols));
         let place = match address.seat.clone() {
             None => None,
