@@ -286,7 +286,18 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::time::{Duration, SystemTime};
+
+    use openraft::EntryPayload;
+    use tenure_core::{ElectionName, Instant, NodeId, SessionId, Stamp};
+    use tenure_store::{Claim, Enlistment, EventQuery, Limit, NodeInfo, Open, Retention};
+
     use super::*;
+    use crate::clock::Tick;
+    use crate::machine::Command;
+    use crate::types::Entry;
+    use crate::verbs::Verb;
 
     /// What becomes of a greeting, on both sides.
     async fn greet(caller: Protocols, called: Protocols) -> [io::Result<Connection>; 2] {
@@ -302,7 +313,64 @@ mod tests {
     fn fuzz_a_frame_that_nobody_would_send_is_understood_or_refused() {
         let change = Change::Settle { id: MemberId::default(), address: String::from("host:7101") };
         let words = |message: &Request| postcard::to_stdvec(message).unwrap();
-        let said = [
+        let rpc = |rpc| words(&Request::Raft { group: 7, to: 3, rpc });
+        let leader = Vote::new(2, 3);
+        let log_id = openraft::LogId::new(openraft::CommittedLeaderId::new(2, 3), 41);
+        let order =
+            |verb| Order { namespace: Namespace::default(), retention: Retention { events: 9 }, verb };
+        let (session, election) = (SessionId::from_u128(5), ElectionName::new("nightly").unwrap());
+        let verbs = [
+            Verb::Open(Open {
+                session,
+                sequence: 1,
+                ttl: Duration::from_secs(10),
+                node: NodeInfo::new(NodeId::new("n1").unwrap(), "host"),
+                supersedes: Some(SessionId::from_u128(4)),
+                over: Some(Stamp { session: SessionId::from_u128(3), sequence: 8 }),
+            }),
+            Verb::Renew { session, sequence: 7 },
+            Verb::Claim(Claim::plain(session, election.clone(), 1)),
+            Verb::Close(session),
+            Verb::Delete { election: election.clone(), force: true },
+            Verb::Petition { election: election.clone(), to: NodeId::new("n2").ok() },
+            Verb::Retire(Stamp { session, sequence: 7 }),
+            Verb::Purge { older_than: Duration::from_secs(60) },
+            Verb::Enlist(Enlistment { election: election.clone(), session, document: String::from("{}") }),
+        ];
+        let questions = [
+            Question::Read(election.clone()),
+            Question::Candidates(election.clone()),
+            Question::Elections,
+            Question::Nodes,
+            Question::Events(EventQuery { election: None, after: 3, limit: Some(Limit::Newest(9)) }),
+            Question::Survey(election),
+        ];
+        let command = Command {
+            tick: Tick {
+                writer: 9,
+                reading: Instant::from_nanos(1),
+                heard: Some((40, Duration::from_millis(3))),
+            },
+            wall: SystemTime::UNIX_EPOCH,
+            orders: verbs.iter().cloned().map(order).collect(),
+        };
+        let membership = vec![BTreeSet::from([3])];
+        let entries = [
+            EntryPayload::Blank,
+            EntryPayload::Normal(command),
+            EntryPayload::Membership(openraft::Membership::new(membership, None)),
+        ];
+        let entries = entries.map(|payload| Entry { log_id, payload }).to_vec();
+        let chunk = Chunk { offset: 1 << 20, data: vec![1, 2, 3], last: true };
+        let mut said = vec![
+            rpc(Rpc::Append(AppendEntriesRequest {
+                vote: leader,
+                prev_log_id: Some(log_id),
+                entries,
+                leader_commit: Some(log_id),
+            })),
+            rpc(Rpc::Vote(VoteRequest::new(leader, Some(log_id)))),
+            rpc(Rpc::Snapshot { vote: leader, meta: SnapshotMeta::default(), chunk }),
             words(&Request::Who),
             words(&Request::Watch { namespace: Namespace::default() }),
             words(&Request::Pledge { group: u128::MAX }),
@@ -310,6 +378,9 @@ mod tests {
             postcard::to_stdvec(&Response::Elsewhere { leader: Some(String::from("host:7101")) }).unwrap(),
             postcard::to_stdvec(&Hello { magic: MAGIC, oldest: 1, newest: 2 }).unwrap(),
         ];
+        said.extend(verbs.map(|verb| words(&Request::Verb(order(verb)))));
+        let ask = |question| words(&Request::Ask { namespace: Namespace::default(), question });
+        said.extend(questions.map(ask));
         let samples: Vec<&[u8]> = said.iter().map(Vec::as_slice).collect();
         tenure_testkit::fuzz::fuzz(&samples, |bytes| {
             let _ = postcard::from_bytes::<Request>(bytes);
