@@ -18,7 +18,7 @@ use crate::network::Network;
 use crate::snapshot::IncomingSnapshot;
 use crate::state::State;
 use crate::types::{MemberId, Peer, Raft};
-use crate::verbs::Question;
+use crate::verbs::{Question, Verb};
 use crate::wire::{LogView, MemberView, Request, Response, Rpc, RpcResponse, Who};
 
 /// A snapshot takes the place of the log after so many entries.
@@ -166,8 +166,9 @@ impl Member {
 
     async fn write(&self, order: Order) -> Response {
         let Some(group) = self.identity().group else { return self.homeless() };
-        if !postcard::experimental::serialized_size(&order).is_ok_and(|size| size <= VERB_LIMIT) {
-            return Response::Refused(format!("a request must not be larger than {VERB_LIMIT} bytes"));
+        let size = postcard::experimental::serialized_size(&order).unwrap_or(usize::MAX);
+        if size > VERB_LIMIT {
+            return Response::Refused(too_large(&order.verb, size));
         }
         match self.batches.write(order).await {
             Ok(outcome) => Response::Told { group, outcome },
@@ -241,6 +242,17 @@ impl Member {
             confirmed_ms: metrics.millis_since_quorum_ack,
         }
     }
+}
+
+/// What to do about a request that is larger than any may be.
+fn too_large(verb: &Verb, size: usize) -> String {
+    let hint = match verb {
+        Verb::Enlist(_) => "use shorter labels, or let a node work on fewer task lists",
+        Verb::Arrange(_) => "exclude or pin fewer nodes in one task list, or split the task list",
+        Verb::Open(_) => "use fewer or shorter labels",
+        _ => "shorten what it names",
+    };
+    format!("the request has {size} bytes, and on Raft none may have more than {VERB_LIMIT}; {hint}")
 }
 
 /// All patience follows from the heartbeat. A member that has heard nothing for six of them stops believing in
