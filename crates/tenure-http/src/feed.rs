@@ -6,13 +6,16 @@ use std::time::{Duration, SystemTime};
 use futures_util::StreamExt;
 use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Limit, Store, StoreError, Term};
 use tenure_core::StoreIdentity;
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// How far a follower may be behind before it has to read for itself.
 const BACKLOG: usize = 256;
 /// How many events are read at once.
 pub(crate) const PAGE: u32 = 500;
+/// How many streams read at a time what they have missed. The store is the same that sessions are renewed in: however
+/// many streams there are, they ask it for no more than this, one after the other.
+const CATCH_UP_AT_ONCE: usize = 2;
 /// On some stores an event is visible only when those before it are settled: how soon to look again.
 const SOON: Duration = Duration::from_millis(5);
 /// How much of the history is looked at for the beginning of the present term.
@@ -24,6 +27,7 @@ pub(crate) struct Feed {
     store: Arc<dyn Store>,
     news: broadcast::Sender<Arc<EventRecord>>,
     last: Arc<Mutex<Last>>,
+    turns: Arc<Semaphore>,
     _reading: Arc<DropGuard>,
 }
 
@@ -72,7 +76,8 @@ impl Feed {
                 () = reader.run(look_every) => {}
             }
         });
-        Self { store: Arc::clone(store), news, last, _reading: Arc::new(over.drop_guard()) }
+        let turns = Arc::new(Semaphore::new(CATCH_UP_AT_ONCE));
+        Self { store: Arc::clone(store), news, last, turns, _reading: Arc::new(over.drop_guard()) }
     }
 
     /// What is recorded from now on. Whoever lags is told, and reads for itself.
@@ -90,9 +95,12 @@ impl Feed {
         lock(&self.last).elected.filter(|(known, _)| *known == term).map(|(_, at)| at)
     }
 
-    /// What came after an event, from the store.
+    /// What came after an event, from the store: a page of it. Those who ask take turns, in the order in which they
+    /// came.
     pub(crate) async fn after(&self, after: u64) -> Result<Vec<EventRecord>, StoreError> {
         let query = EventQuery { election: None, after, limit: Some(Limit::Oldest(PAGE)) };
+        // The semaphore is never closed.
+        let _turn = self.turns.acquire().await.map_err(StoreError::unavailable)?;
         Ok(self.store.events(query).await?.value)
     }
 }
@@ -175,5 +183,30 @@ impl Reader {
         drop(last);
         // Nobody may be following.
         let _ = self.news.send(Arc::new(event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use tenure::ElectionName;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn streams_that_catch_up_ask_the_store_a_few_at_a_time() {
+        let store = tenure::connect("memory:").await.unwrap();
+        let election = ElectionName::new("coordinator").unwrap();
+        let feed = Feed::start(&store, &election, Duration::from_secs(3600), |_| {});
+        // As many as may ask at a time are asking.
+        let asking = feed.turns.acquire_many(u32::try_from(CATCH_UP_AT_ONCE).unwrap()).await.unwrap();
+        let mut waiting: Vec<_> = (0..100).map(|_| Box::pin(feed.after(0))).collect();
+        for stream in &mut waiting {
+            assert!(stream.now_or_never().is_none(), "it waits for its turn");
+        }
+        drop(asking);
+        for stream in waiting {
+            assert_eq!(stream.await.unwrap(), []);
+        }
     }
 }

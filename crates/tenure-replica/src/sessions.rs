@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tenure_core::{Opening, Renewal, Sequence, SessionId, Stamp};
+use tenure_core::{NodeId, Opening, Renewal, Sequence, SessionId, Stamp};
 use tenure_store::{EventKind, NodeState, Open, StoreError};
 
 use crate::space::Session;
 use crate::transaction::Transaction;
+
+/// So many sessions that are over are remembered per namespace: the newest, as on the SQL stores.
+const PAST_SESSIONS: usize = 1_000;
 
 /// Why a session is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +49,24 @@ impl Transaction<'_> {
         for stamp in occupants {
             self.end(stamp.session, Ending::Lapsed);
         }
+        self.forget(&request.node.id);
         Ok(self.register(request))
+    }
+
+    /// Drops the ended sessions of a node that is back, and the oldest of those that never came back. Nothing
+    /// hangs from them.
+    fn forget(&mut self, node: &NodeId) {
+        let space = &mut *self.space;
+        space.sessions.retain(|_, session| session.is_live() || session.info.id != *node);
+        let past = space.sessions.iter().filter(|(_, session)| !session.is_live());
+        let mut past: Vec<_> = past.map(|(&id, session)| (session.opened_at, id)).collect();
+        if let Some(beyond) = past.len().checked_sub(PAST_SESSIONS) {
+            past.sort_unstable();
+            for (_, id) in &past[..beyond] {
+                space.sessions.remove(id);
+            }
+        }
+        space.nodes.retain(|_, session| space.sessions.contains_key(session));
     }
 
     /// The signs of life of all live sessions of the node that asks.
@@ -153,5 +173,68 @@ impl Transaction<'_> {
             }
             Ending::Lapsed => self.tell_of_node(EventKind::NodeExpired, &node, &json!({})),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use tenure_core::{Instant, NodeId};
+    use tenure_store::{NodeInfo, Options};
+
+    use super::*;
+    use crate::{Ages, Moment, Replica};
+
+    fn transact<T>(replica: &mut Replica, second: u64, verb: impl FnOnce(&mut Transaction<'_>) -> T) -> T {
+        let since = Duration::from_secs(second);
+        let moment = Moment {
+            now: Instant::from_nanos(second * 1_000_000_000),
+            wall: SystemTime::UNIX_EPOCH + since,
+            ages: Ages::Told,
+        };
+        replica.transact(&Options::default(), moment, verb).0
+    }
+
+    fn request(session: u128, node: &str) -> Open {
+        let node = NodeInfo::new(NodeId::new(node).unwrap(), "here");
+        let (session, ttl) = (SessionId::from_u128(session), Duration::from_secs(1));
+        Open { session, sequence: 1, ttl, node, supersedes: None, over: None }
+    }
+
+    fn session_count(replica: &mut Replica) -> usize {
+        transact(replica, 0, |transaction| transaction.space.sessions.len())
+    }
+
+    #[test]
+    fn of_nodes_that_never_come_back_only_the_newest_are_remembered() {
+        let mut replica = Replica::default();
+        transact(&mut replica, 0, |transaction| transaction.open(request(1, "stays"))).unwrap();
+        for number in 2..1_300 {
+            let (session, node) = (SessionId::from_u128(number), format!("run-{number}"));
+            let second = u64::try_from(number).unwrap();
+            transact(&mut replica, second, |transaction| transaction.open(request(number, &node))).unwrap();
+            transact(&mut replica, second, |transaction| transaction.close(session));
+        }
+        // The last one was ended after the last look.
+        assert_eq!(session_count(&mut replica), 1 + PAST_SESSIONS + 1);
+        let nodes = transact(&mut replica, 0, |transaction| transaction.nodes());
+        assert_eq!(nodes.len(), 1 + PAST_SESSIONS + 1, "nobody is listed without a session");
+        let known = |number: u128| nodes.iter().any(|node| node.session() == SessionId::from_u128(number));
+        assert!(known(1), "what lives stays, however old");
+        assert!(known(1_299) && known(299) && !known(298), "the oldest go first");
+    }
+
+    #[test]
+    fn a_node_that_comes_back_again_and_again_is_remembered_once() {
+        let mut replica = Replica::default();
+        for number in 1..100 {
+            let session = SessionId::from_u128(number);
+            transact(&mut replica, 1, |transaction| transaction.open(request(number, "n"))).unwrap();
+            transact(&mut replica, 1, |transaction| transaction.close(session));
+            let late = transact(&mut replica, 1, |transaction| transaction.open(request(number, "n")));
+            assert!(matches!(late, Err(StoreError::SessionLost)), "what is over stays over");
+        }
+        assert_eq!(session_count(&mut replica), 1);
     }
 }

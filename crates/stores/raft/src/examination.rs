@@ -1,10 +1,13 @@
 //! What an operator should know of the group.
 
 use tenure_core::StoreIdentity;
-use tenure_store::{Finding, Reply, StoreError, Told};
+use tenure_store::{Finding, NodeState, Reply, Store, StoreError, Told};
 
 use crate::store::RaftStore;
 use crate::wire::Who;
+
+/// Above this size of a snapshot somebody should know.
+const LARGE: u64 = 64 << 20;
 
 /// Asks every member how it sees the group. Nothing is changed.
 pub(crate) async fn examine(store: &RaftStore) -> Reply<Vec<Finding>> {
@@ -16,7 +19,25 @@ pub(crate) async fn examine(store: &RaftStore) -> Reply<Vec<Finding>> {
             silent.push(member.address.clone());
         }
     }
-    Ok(Told { store: StoreIdentity(group), value: findings(&leader, &silent) })
+    let nodes = store.nodes().await?.value;
+    let past = nodes.iter().filter(|node| node.state != NodeState::Live).count();
+    let mut findings = findings(&leader, &silent);
+    findings.push(size(leader.log.snapshot_bytes, past));
+    Ok(Told { store: StoreIdentity(group), value: findings })
+}
+
+/// How much a member that was away is given.
+fn size(snapshot_bytes: u64, past_nodes: usize) -> Finding {
+    let megabytes = snapshot_bytes >> 20;
+    Finding::new(
+        "size",
+        snapshot_bytes <= LARGE,
+        format!(
+            "{megabytes} MiB in the last snapshot, with {past_nodes} nodes of this namespace that are no more"
+        ),
+        "every member keeps it in memory, and one that was away is given all of it; `history=N` in the store \
+         URL keeps less history, and `tenure elections` and `tenure partitions list` show what else there is",
+    )
 }
 
 fn findings(leader: &Who, silent: &[String]) -> Vec<Finding> {
@@ -57,4 +78,17 @@ fn findings(leader: &Who, silent: &[String]) -> Vec<Finding> {
             "",
         ),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_that_has_grown_large_is_found() {
+        let small = size(3 << 20, 12);
+        assert!(small.fine, "{small:?}");
+        assert!(small.value.starts_with("3 MiB in the last snapshot, with 12 nodes"), "{small:?}");
+        assert!(!size(65 << 20, 0).fine);
+    }
 }

@@ -5,9 +5,12 @@ use std::io;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use tenure_core::Instant;
+use tenure_store::clock;
 use tokio::net::TcpStream;
 
 use crate::address::host_of;
+use crate::socket;
 use crate::tls::Encryption;
 use crate::wire::{Connection, Protocols, Request, Response};
 
@@ -15,6 +18,8 @@ use crate::wire::{Connection, Protocols, Request, Response};
 const REACH: Duration = Duration::from_secs(1);
 /// How many connections to one member are kept for later.
 const IDLE: usize = 16;
+/// For how long. A member closes those that nobody has used for a minute.
+const IDLE_FOR: Duration = Duration::from_secs(20);
 
 /// Why there is no answer.
 #[derive(Debug)]
@@ -29,7 +34,8 @@ pub(crate) enum Trouble {
 pub(crate) struct Lines {
     encryption: Encryption,
     protocols: Protocols,
-    idle: Mutex<HashMap<String, Vec<Connection>>>,
+    /// Each with the instant at which it was put back; the one that was used last is last.
+    idle: Mutex<HashMap<String, Vec<(Connection, Instant)>>>,
 }
 
 impl Lines {
@@ -59,7 +65,7 @@ impl Lines {
             let host =
                 host_of(address).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
+            socket::prepare(&stream)?;
             let stream = self.encryption.connect(stream, host).await?;
             Connection::introduce(stream, self.protocols).await
         };
@@ -75,18 +81,26 @@ impl Lines {
     }
 
     fn take(&self, address: &str) -> Option<Connection> {
-        self.idle().get_mut(address)?.pop()
+        let mut idle = self.idle();
+        let kept = idle.get_mut(address)?;
+        let now = clock::now();
+        let fresh = kept.pop().filter(|(_, since)| now.since(*since) <= IDLE_FOR);
+        if fresh.is_none() {
+            // The others were used even longer ago.
+            idle.remove(address);
+        }
+        fresh.map(|(connection, _)| connection)
     }
 
     fn put_back(&self, address: &str, connection: Connection) {
         let mut idle = self.idle();
         let lines = idle.entry(address.to_owned()).or_default();
         if lines.len() < IDLE {
-            lines.push(connection);
+            lines.push((connection, clock::now()));
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, HashMap<String, Vec<Connection>>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, HashMap<String, Vec<(Connection, Instant)>>> {
         self.idle.lock().expect("nobody panics over the connections")
     }
 }

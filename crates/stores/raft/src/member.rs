@@ -15,9 +15,10 @@ use crate::lines::Lines;
 use crate::log::Log;
 use crate::machine::Order;
 use crate::network::Network;
+use crate::snapshot::IncomingSnapshot;
 use crate::state::State;
 use crate::types::{MemberId, Peer, Raft};
-use crate::verbs::Question;
+use crate::verbs::{Question, Verb};
 use crate::wire::{LogView, MemberView, Request, Response, Rpc, RpcResponse, Who};
 
 /// A snapshot takes the place of the log after so many entries.
@@ -37,6 +38,8 @@ pub(crate) struct Member {
     batches: Batches,
     disk: Disk,
     identity: Arc<Mutex<Identity>>,
+    /// The snapshot that another member is sending.
+    incoming: IncomingSnapshot,
     /// Changes of the membership, and of whom we belong to, come one after the other.
     pub(crate) changing: tokio::sync::Mutex<()>,
 }
@@ -72,6 +75,7 @@ impl Member {
             batches,
             disk,
             identity,
+            incoming: IncomingSnapshot::default(),
             changing: tokio::sync::Mutex::new(()),
         })
     }
@@ -123,7 +127,12 @@ impl Member {
             Rpc::Vote(rpc) => {
                 self.raft.vote(rpc).await.map(RpcResponse::Vote).map_err(|error| error.to_string())
             }
-            Rpc::Snapshot { vote, meta, data } => {
+            Rpc::Snapshot { vote, meta, chunk } => {
+                let data = match self.incoming.receive(vote, &meta, chunk) {
+                    Ok(Some(data)) => data,
+                    Ok(None) => return Response::Raft(Box::new(RpcResponse::Received)),
+                    Err(problem) => return Response::NotNow(problem),
+                };
                 let snapshot = Snapshot { meta, snapshot: Box::new(data) };
                 let installed = self.raft.install_full_snapshot(vote, snapshot).await;
                 installed.map(RpcResponse::Snapshot).map_err(|error| error.to_string())
@@ -157,8 +166,9 @@ impl Member {
 
     async fn write(&self, order: Order) -> Response {
         let Some(group) = self.identity().group else { return self.homeless() };
-        if !postcard::experimental::serialized_size(&order).is_ok_and(|size| size <= VERB_LIMIT) {
-            return Response::Refused(format!("a request must not be larger than {VERB_LIMIT} bytes"));
+        let size = postcard::experimental::serialized_size(&order).unwrap_or(usize::MAX);
+        if size > VERB_LIMIT {
+            return Response::Refused(too_large(&order.verb, size));
         }
         match self.batches.write(order).await {
             Ok(outcome) => Response::Told { group, outcome },
@@ -227,10 +237,22 @@ impl Member {
                 applied: metrics.last_applied.map(|log_id| log_id.index),
                 snapshot: metrics.snapshot.map(|log_id| log_id.index),
                 purged: metrics.purged.map(|log_id| log_id.index),
+                snapshot_bytes: self.state.snapshot_bytes(),
             },
             confirmed_ms: metrics.millis_since_quorum_ack,
         }
     }
+}
+
+/// What to do about a request that is larger than any may be.
+fn too_large(verb: &Verb, size: usize) -> String {
+    let hint = match verb {
+        Verb::Enlist(_) => "use shorter labels, or let a node work on fewer task lists",
+        Verb::Arrange(_) => "exclude or pin fewer nodes in one task list, or split the task list",
+        Verb::Open(_) => "use fewer or shorter labels",
+        _ => "shorten what it names",
+    };
+    format!("the request has {size} bytes, and on Raft none may have more than {VERB_LIMIT}; {hint}")
 }
 
 /// All patience follows from the heartbeat. A member that has heard nothing for six of them stops believing in
@@ -242,7 +264,8 @@ fn config(heartbeat: Duration) -> Config {
         heartbeat_interval: beat,
         election_timeout_min: beat.saturating_mul(3),
         election_timeout_max: beat.saturating_mul(6),
-        install_snapshot_timeout: 30_000,
+        // For each part of it; the last one is answered when all of it is on the disk.
+        install_snapshot_timeout: 120_000,
         max_payload_entries: 16,
         snapshot_policy: SnapshotPolicy::LogsSinceLast(SNAPSHOT_EVERY),
         max_in_snapshot_log_to_keep: KEPT,

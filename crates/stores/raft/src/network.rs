@@ -16,6 +16,7 @@ use openraft::{OptionalSend, Snapshot};
 
 use crate::disk::Identity;
 use crate::lines::{Lines, Trouble};
+use crate::snapshot::chunks;
 use crate::types::{MemberId, Peer, Types, Vote};
 use crate::wire::{Request, Response, Rpc, RpcResponse};
 
@@ -98,16 +99,24 @@ impl RaftNetwork<Types> for Way {
         cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
         option: RPCOption,
     ) -> Result<SnapshotResponse<MemberId>, StreamingError<Types, Fatal<MemberId>>> {
-        let rpc = Rpc::Snapshot { vote, meta: snapshot.meta, data: *snapshot.snapshot };
-        let sent = tokio::time::timeout(option.hard_ttl(), self.call::<Fatal<MemberId>>(rpc));
+        let failed = |error: &(dyn std::error::Error + 'static)| {
+            StreamingError::Network(NetworkError::new(&io::Error::other(error.to_string())))
+        };
+        let sent = async {
+            for chunk in chunks(&snapshot.snapshot) {
+                let rpc = Rpc::Snapshot { vote, meta: snapshot.meta.clone(), chunk };
+                let answer = tokio::time::timeout(option.hard_ttl(), self.call::<Fatal<MemberId>>(rpc));
+                match answer.await.map_err(|error| failed(&error))?.map_err(|error| failed(&error))? {
+                    RpcResponse::Received => {}
+                    RpcResponse::Snapshot(answer) => return Ok(answer),
+                    _ => break,
+                }
+            }
+            Err(failed(&io::Error::from(io::ErrorKind::InvalidData)))
+        };
         tokio::select! {
             closed = cancel => Err(closed.into()),
-            answer = sent => match answer {
-                Ok(Ok(RpcResponse::Snapshot(answer))) => Ok(answer),
-                Ok(Ok(_)) => Err(StreamingError::Network(NetworkError::new(&io::Error::from(io::ErrorKind::InvalidData)))),
-                Ok(Err(error)) => Err(StreamingError::Network(NetworkError::new(&error))),
-                Err(error) => Err(StreamingError::Network(NetworkError::new(&error))),
-            },
+            answer = sent => answer,
         }
     }
 

@@ -71,6 +71,11 @@ impl State {
         self.kept().machine.answer(question, namespace, &tick, SystemTime::now())
     }
 
+    /// The size of the last snapshot.
+    pub(crate) fn snapshot_bytes(&self) -> u64 {
+        self.kept().snapshot.as_ref().map_or(0, |(_, data)| data.len() as u64)
+    }
+
     /// Hints of what this member applies from now on.
     pub(crate) fn subscribe(&self, namespace: &Namespace) -> Hints {
         let mut listeners = self.listeners.lock().expect("nobody panics over the listeners");

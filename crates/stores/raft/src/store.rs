@@ -15,6 +15,7 @@ use tenure_store::{
 };
 
 use crate::address::Address;
+use crate::admission::{Admission, Limits};
 use crate::engine::Engine;
 use crate::group::Group;
 use crate::lines::Lines;
@@ -67,6 +68,7 @@ impl RaftStore {
         let address = Address::of(url).map_err(StoreError::misconfigured)?;
         let encryption = Encryption::load(address.files.as_ref())?;
         let engine = Arc::new(Engine::start()?);
+        engine.spawn(encryption.clone().keep_fresh());
         let lines = Arc::new(Lines::new(encryption.clone(), protocols));
         let place = match address.seat.clone() {
             None => None,
@@ -75,7 +77,8 @@ impl RaftStore {
                 let listener = engine.run(async move { server::listen(&listening).await }).await?;
                 let place = engine.run(async move { Place::take(&taking.0, seat, taking.1).await }).await?;
                 let place = Arc::new(place);
-                let door = Door { encryption, protocols };
+                let admission = Arc::new(Admission::new(Limits::default()));
+                let door = Door { encryption, protocols, admission };
                 engine.spawn(server::serve(listener, door, Arc::clone(&place)));
                 engine.spawn(Arc::clone(&place).keep());
                 Some(place)

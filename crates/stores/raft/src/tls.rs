@@ -3,7 +3,8 @@
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
@@ -26,17 +27,119 @@ pub(crate) struct Files {
     pub authority: PathBuf,
 }
 
+/// How often the files are looked at. Whoever renews certificates does so long before they end.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
 /// How connections are made and taken.
 #[derive(Clone)]
 pub(crate) enum Encryption {
     Plain,
-    Mutual { connector: TlsConnector, acceptor: TlsAcceptor },
+    Mutual(Arc<Mutual>),
+}
+
+/// Both sides show a certificate. The files are read again when they have changed.
+pub(crate) struct Mutual {
+    files: Files,
+    now: RwLock<Configured>,
+}
+
+/// What the files said when they were last read, and what follows from that.
+#[derive(Clone)]
+struct Configured {
+    texts: Texts,
+    connector: TlsConnector,
+    acceptor: TlsAcceptor,
 }
 
 impl Encryption {
     /// Reads the files; `None`: there are none, and connections are not encrypted.
     pub(crate) fn load(files: Option<&Files>) -> Result<Self, StoreError> {
         let Some(files) = files else { return Ok(Self::Plain) };
+        let now = RwLock::new(Texts::read(files)?.configured(files)?);
+        Ok(Self::Mutual(Arc::new(Mutual { files: files.clone(), now })))
+    }
+
+    /// Looks at the files for as long as it runs.
+    pub(crate) async fn keep_fresh(self) {
+        let Self::Mutual(mutual) = self else { return };
+        let mut complaint = None;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            let own = Arc::clone(&mutual);
+            // A file system may hang.
+            let Ok(renewed) = tokio::task::spawn_blocking(move || own.renew()).await else { continue };
+            if let Ok(true) = renewed {
+                let file = mutual.files.certificate.display();
+                tracing::info!(target: "tenure", %file, "the certificates of the group were read again");
+            }
+            let problem = renewed.err().map(|error| error.to_string());
+            if let Some(error) = problem.as_ref().filter(|_| problem != complaint) {
+                tracing::warn!(target: "tenure", error, "the certificates have changed and cannot be used; \
+                    those read before are used on");
+            }
+            complaint = problem;
+        }
+    }
+
+    /// Makes a connection to this host secure.
+    pub(crate) async fn connect(&self, stream: TcpStream, host: &str) -> io::Result<Box<dyn Stream>> {
+        match self {
+            Self::Plain => Ok(Box::new(stream)),
+            Self::Mutual(mutual) => {
+                let name = ServerName::try_from(host.to_owned())
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+                Ok(Box::new(mutual.now().connector.connect(name, stream).await?))
+            }
+        }
+    }
+
+    /// Makes a connection of somebody else secure.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Box<dyn Stream>> {
+        match self {
+            Self::Plain => Ok(Box::new(stream)),
+            Self::Mutual(mutual) => Ok(Box::new(mutual.now().acceptor.accept(stream).await?)),
+        }
+    }
+}
+
+impl Mutual {
+    fn now(&self) -> Configured {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the files again, and uses what they say from the next connection on. Whether that is something else
+    /// than before. On an error, for one while only some of the files have been replaced, what was used is used
+    /// on.
+    fn renew(&self) -> Result<bool, StoreError> {
+        let texts = Texts::read(&self.files)?;
+        if self.now.read().unwrap_or_else(PoisonError::into_inner).texts == texts {
+            return Ok(false);
+        }
+        let configured = texts.configured(&self.files)?;
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = configured;
+        Ok(true)
+    }
+}
+
+/// What the files say.
+#[derive(Clone, PartialEq, Eq)]
+struct Texts {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+    authority: Vec<u8>,
+}
+
+impl Texts {
+    fn read(files: &Files) -> Result<Self, StoreError> {
+        let read = |file: &Path| std::fs::read(file).map_err(|error| unreadable(file, &error));
+        Ok(Self {
+            certificate: read(&files.certificate)?,
+            key: read(&files.key)?,
+            authority: read(&files.authority)?,
+        })
+    }
+
+    fn configured(self, files: &Files) -> Result<Configured, StoreError> {
         // Which cryptography a process uses is for its application to say, and only once.
         let Some(provider) = CryptoProvider::get_default() else {
             return Err(StoreError::misconfigured(
@@ -46,12 +149,12 @@ impl Encryption {
         };
         let unable = |error: rustls::Error| StoreError::misconfigured(format!("TLS cannot be used: {error}"));
         let mut roots = RootCertStore::empty();
-        for certificate in certificates(&files.authority)? {
+        for certificate in certificates(&self.authority, &files.authority)? {
             roots.add(certificate).map_err(unable)?;
         }
         let roots = Arc::new(roots);
-        let chain = certificates(&files.certificate)?;
-        let key = || PrivateKeyDer::from_pem_file(&files.key).map_err(|error| unreadable(&files.key, &error));
+        let chain = certificates(&self.certificate, &files.certificate)?;
+        let key = || PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| unreadable(&files.key, &error));
         let client = ClientConfig::builder_with_provider(Arc::clone(provider))
             .with_safe_default_protocol_versions()
             .map_err(unable)?
@@ -67,36 +170,16 @@ impl Encryption {
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain, key()?)
             .map_err(unable)?;
-        Ok(Self::Mutual {
+        Ok(Configured {
+            texts: self,
             connector: TlsConnector::from(Arc::new(client)),
             acceptor: TlsAcceptor::from(Arc::new(server)),
         })
     }
-
-    /// Makes a connection to this host secure.
-    pub(crate) async fn connect(&self, stream: TcpStream, host: &str) -> io::Result<Box<dyn Stream>> {
-        match self {
-            Self::Plain => Ok(Box::new(stream)),
-            Self::Mutual { connector, .. } => {
-                let name = ServerName::try_from(host.to_owned())
-                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-                Ok(Box::new(connector.connect(name, stream).await?))
-            }
-        }
-    }
-
-    /// Makes a connection of somebody else secure.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Box<dyn Stream>> {
-        match self {
-            Self::Plain => Ok(Box::new(stream)),
-            Self::Mutual { acceptor, .. } => Ok(Box::new(acceptor.accept(stream).await?)),
-        }
-    }
 }
 
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
-    let found: Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(file).and_then(|certificates| certificates.collect());
+fn certificates(text: &[u8], file: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let found = found.map_err(|error| unreadable(file, &error))?;
     if found.is_empty() {
         return Err(unreadable(file, &"there is no certificate in it"));

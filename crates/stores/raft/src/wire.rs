@@ -50,7 +50,7 @@ impl fmt::Display for Protocols {
 
 /// The first frame of either side. Somebody else's client is not let in with more.
 const GREETING_LIMIT: u32 = 1024;
-/// Any other frame. A snapshot is one frame.
+/// Any other frame. A snapshot is sent in many: see [`Rpc::Snapshot`].
 pub(crate) const FRAME_LIMIT: u32 = 64 << 20;
 
 const MAGIC: [u8; 8] = *b"tenure\0r";
@@ -90,12 +90,33 @@ pub(crate) enum Request {
     Snapshot,
 }
 
+impl Request {
+    /// Whether members ask this of each other.
+    pub(crate) fn is_between_members(&self) -> bool {
+        matches!(self, Self::Raft { .. } | Self::Who | Self::Pledge { .. } | Self::Change(_) | Self::Snapshot)
+    }
+}
+
 /// Openraft's own words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Rpc {
     Append(AppendEntriesRequest<Types>),
     Vote(VoteRequest<MemberId>),
-    Snapshot { vote: Vote, meta: SnapshotMeta, data: Vec<u8> },
+    /// A part of a snapshot. Parts come in order, each after the one before was answered; the last one is
+    /// answered once the whole snapshot is installed.
+    Snapshot {
+        vote: Vote,
+        meta: SnapshotMeta,
+        chunk: Chunk,
+    },
+}
+
+/// A part of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Chunk {
+    pub offset: u64,
+    pub data: Vec<u8>,
+    pub last: bool,
 }
 
 /// A change of the membership.
@@ -141,6 +162,8 @@ pub(crate) enum RpcResponse {
     Append(AppendEntriesResponse<MemberId>),
     Vote(VoteResponse<MemberId>),
     Snapshot(SnapshotResponse<MemberId>),
+    /// The part of the snapshot was received; the next one may follow.
+    Received,
 }
 
 /// A member, and the group as it sees it.
@@ -177,6 +200,8 @@ pub(crate) struct LogView {
     pub applied: Option<u64>,
     pub snapshot: Option<u64>,
     pub purged: Option<u64>,
+    /// The size of the last snapshot.
+    pub snapshot_bytes: u64,
 }
 
 /// A connection, encrypted or not.
@@ -261,7 +286,18 @@ impl Connection {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::time::{Duration, SystemTime};
+
+    use openraft::EntryPayload;
+    use tenure_core::{ElectionName, Instant, NodeId, SessionId, Stamp};
+    use tenure_store::{Claim, Enlistment, EventQuery, Limit, NodeInfo, Open, Retention};
+
     use super::*;
+    use crate::clock::Tick;
+    use crate::machine::Command;
+    use crate::types::Entry;
+    use crate::verbs::Verb;
 
     /// What becomes of a greeting, on both sides.
     async fn greet(caller: Protocols, called: Protocols) -> [io::Result<Connection>; 2] {
@@ -277,7 +313,64 @@ mod tests {
     fn fuzz_a_frame_that_nobody_would_send_is_understood_or_refused() {
         let change = Change::Settle { id: MemberId::default(), address: String::from("host:7101") };
         let words = |message: &Request| postcard::to_stdvec(message).unwrap();
-        let said = [
+        let rpc = |rpc| words(&Request::Raft { group: 7, to: 3, rpc });
+        let leader = Vote::new(2, 3);
+        let log_id = openraft::LogId::new(openraft::CommittedLeaderId::new(2, 3), 41);
+        let order =
+            |verb| Order { namespace: Namespace::default(), retention: Retention { events: 9 }, verb };
+        let (session, election) = (SessionId::from_u128(5), ElectionName::new("nightly").unwrap());
+        let verbs = [
+            Verb::Open(Open {
+                session,
+                sequence: 1,
+                ttl: Duration::from_secs(10),
+                node: NodeInfo::new(NodeId::new("n1").unwrap(), "host"),
+                supersedes: Some(SessionId::from_u128(4)),
+                over: Some(Stamp { session: SessionId::from_u128(3), sequence: 8 }),
+            }),
+            Verb::Renew { session, sequence: 7 },
+            Verb::Claim(Claim::plain(session, election.clone(), 1)),
+            Verb::Close(session),
+            Verb::Delete { election: election.clone(), force: true },
+            Verb::Petition { election: election.clone(), to: NodeId::new("n2").ok() },
+            Verb::Retire(Stamp { session, sequence: 7 }),
+            Verb::Purge { older_than: Duration::from_secs(60) },
+            Verb::Enlist(Enlistment { election: election.clone(), session, document: String::from("{}") }),
+        ];
+        let questions = [
+            Question::Read(election.clone()),
+            Question::Candidates(election.clone()),
+            Question::Elections,
+            Question::Nodes,
+            Question::Events(EventQuery { election: None, after: 3, limit: Some(Limit::Newest(9)) }),
+            Question::Survey(election),
+        ];
+        let command = Command {
+            tick: Tick {
+                writer: 9,
+                reading: Instant::from_nanos(1),
+                heard: Some((40, Duration::from_millis(3))),
+            },
+            wall: SystemTime::UNIX_EPOCH,
+            orders: verbs.iter().cloned().map(order).collect(),
+        };
+        let membership = vec![BTreeSet::from([3])];
+        let entries = [
+            EntryPayload::Blank,
+            EntryPayload::Normal(command),
+            EntryPayload::Membership(openraft::Membership::new(membership, None)),
+        ];
+        let entries = entries.map(|payload| Entry { log_id, payload }).to_vec();
+        let chunk = Chunk { offset: 1 << 20, data: vec![1, 2, 3], last: true };
+        let mut said = vec![
+            rpc(Rpc::Append(AppendEntriesRequest {
+                vote: leader,
+                prev_log_id: Some(log_id),
+                entries,
+                leader_commit: Some(log_id),
+            })),
+            rpc(Rpc::Vote(VoteRequest::new(leader, Some(log_id)))),
+            rpc(Rpc::Snapshot { vote: leader, meta: SnapshotMeta::default(), chunk }),
             words(&Request::Who),
             words(&Request::Watch { namespace: Namespace::default() }),
             words(&Request::Pledge { group: u128::MAX }),
@@ -285,6 +378,9 @@ mod tests {
             postcard::to_stdvec(&Response::Elsewhere { leader: Some(String::from("host:7101")) }).unwrap(),
             postcard::to_stdvec(&Hello { magic: MAGIC, oldest: 1, newest: 2 }).unwrap(),
         ];
+        said.extend(verbs.map(|verb| words(&Request::Verb(order(verb)))));
+        let ask = |question| words(&Request::Ask { namespace: Namespace::default(), question });
+        said.extend(questions.map(ask));
         let samples: Vec<&[u8]> = said.iter().map(Vec::as_slice).collect();
         tenure_testkit::fuzz::fuzz(&samples, |bytes| {
             let _ = postcard::from_bytes::<Request>(bytes);

@@ -151,7 +151,6 @@ impl Api {
 
     /// What is answered by the node itself, whatever is behind it.
     fn own(&self) -> Router<Self> {
-        let probe = |router| axum::routing::MethodRouter::options(router, probes::options);
         let known_by_name = Router::new()
             .route("/openapi.json", get(description::openapi))
             .route("/cluster/status", get(cluster::status))
@@ -168,8 +167,8 @@ impl Api {
             .route("/cluster/transfer", post(orders::transfer))
             .layer(axum::middleware::from_fn_with_state(self.clone(), manners::known_by_name));
         Router::new()
-            .route("/leader", probe(get(probes::leader)))
-            .route("/follower", probe(get(probes::follower)))
+            .route("/leader", get(probes::leader).options(probes::leader_options))
+            .route("/follower", get(probes::follower).options(probes::follower_options))
             .route("/live", get(probes::live))
             .route("/ready", get(probes::ready))
             .route("/metrics", get(metrics::metrics))

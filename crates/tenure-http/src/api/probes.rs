@@ -36,9 +36,19 @@ pub(super) async fn follower(State(api): State<Api>) -> Response {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "this node does not follow a leader").into_response()
 }
 
-/// What these probes understand.
-pub(super) async fn options() -> Response {
-    (StatusCode::NO_CONTENT, [(header::ALLOW, ALLOW)]).into_response()
+/// `OPTIONS /leader`: the same status as for GET, which is what some load balancers ask by.
+pub(super) async fn leader_options(api: State<Api>) -> Response {
+    with_methods(leader(api).await)
+}
+
+/// `OPTIONS /follower`: the same status as for GET.
+pub(super) async fn follower_options(api: State<Api>) -> Response {
+    with_methods(follower(api).await)
+}
+
+fn with_methods(mut response: Response) -> Response {
+    response.headers_mut().insert(header::ALLOW, ALLOW);
+    response
 }
 
 /// Whether this process is alive

@@ -3,6 +3,7 @@
 mod certificate;
 mod door;
 mod idle;
+mod open_requests;
 mod tide;
 mod tls;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -24,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use idle::Idle;
+use open_requests::{CountedBody, OpenRequests};
 use tide::Tide;
 pub use tls::{Tls, TlsError};
 
@@ -45,8 +48,8 @@ pub struct Limits {
     /// How long the head of a request, or a TLS handshake, may take. Also how long a connection may lie
     /// idle between requests.
     pub head: Duration,
-    /// After how long without a byte either way a connection is closed. Streams of events send one every
-    /// 15 s.
+    /// After how long without a byte either way, or without an open request, a connection is closed. Streams
+    /// of events send a byte every 15 s.
     pub idle: Duration,
     /// The longest head of a request, in bytes.
     pub head_bytes: usize,
@@ -208,7 +211,13 @@ impl Attendance {
 
     /// Answers requests until the connection ends, or until the server stops and its requests are answered.
     async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, since: Instant) {
-        let service = TowerToHyperService::new(self.router.clone());
+        let (router, requests) = (TowerToHyperService::new(self.router.clone()), OpenRequests::default());
+        let counting = requests.clone();
+        let service = service_fn(move |request| {
+            let open = counting.begin();
+            let answered = router.call(request);
+            async move { answered.await.map(|response| response.map(|body| CountedBody::new(body, open))) }
+        });
         let mut connection =
             std::pin::pin!(self.builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
         let stopped = async {
@@ -218,6 +227,11 @@ impl Attendance {
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = stopped => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+            () = requests.none_for(self.limits.idle) => {
+                // A request that is on its way is answered.
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
@@ -302,6 +316,61 @@ mod tests {
         drop(first);
         assert_eq!(second.read_u8().await.unwrap(), b'H');
         drop(second);
+        stop.cancel();
+        serving.await.unwrap();
+    }
+
+    /// A frame of HTTP/2: length, kind, flags, stream, payload.
+    fn frame(kind: u8, flags: u8, payload: &[u8]) -> Vec<u8> {
+        let mut frame = u32::try_from(payload.len()).unwrap().to_be_bytes()[1..].to_vec();
+        frame.extend([kind, flags, 0, 0, 0, 0]);
+        frame.extend(payload);
+        frame
+    }
+
+    /// Answers pings and asks for nothing, until the connection is closed. How many pings those were.
+    async fn answer_pings(mut stream: TcpStream) -> io::Result<u32> {
+        const SETTINGS: u8 = 4;
+        const PING: u8 = 6;
+        const ACK: u8 = 1;
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await?;
+        stream.write_all(&frame(SETTINGS, 0, &[])).await?;
+        let mut pings = 0;
+        loop {
+            let mut head = [0; 9];
+            match stream.read_exact(&mut head).await {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(pings),
+                read => read?,
+            };
+            let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+            stream.read_exact(&mut payload).await?;
+            match (head[3], head[4]) {
+                (SETTINGS, 0) => stream.write_all(&frame(SETTINGS, ACK, &[])).await?,
+                (PING, 0) => {
+                    pings += 1;
+                    stream.write_all(&frame(PING, ACK, &payload)).await?;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_client_of_http_2_that_only_answers_pings_does_not_keep_its_place() {
+        let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let (address, stop) = (server.address().unwrap(), CancellationToken::new());
+        let idle = Duration::from_millis(300);
+        let server = server.limits(Limits { connections: 1, idle, ..Limits::default() });
+        let router = Router::new().route("/", axum::routing::get(async || "here"));
+        let serving = tokio::spawn(server.serve(router, stop.clone()).unwrap());
+        let greedy = TcpStream::connect(address).await.unwrap();
+        let greedy = tokio::spawn(answer_pings(greedy));
+        let mut next = client(address, true).await;
+        let answered = tokio::time::timeout(Duration::from_secs(60), next.read_u8()).await;
+        assert_eq!(answered.expect("the place is free again").unwrap(), b'H');
+        // The last may be cut off while it is answered.
+        assert!(greedy.await.unwrap().unwrap_or(1) > 0, "it was asked whether it is there");
+        drop(next);
         stop.cancel();
         serving.await.unwrap();
     }

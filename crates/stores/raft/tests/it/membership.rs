@@ -1,7 +1,8 @@
 //! Who belongs to a group: one that grows, moves, shrinks, comes back; members in one process, on loopback.
 
+use tenure_core::ElectionName;
 use tenure_raft::{MemberInfo, RaftStore};
-use tenure_store::{Options, Store, StoreError, StoreUrl};
+use tenure_store::{Enlistment, Options, Store, StoreError, StoreUrl};
 use tenure_testkit::patience::HANG;
 
 use crate::kit::{
@@ -145,6 +146,41 @@ async fn a_snapshot_takes_the_place_of_the_log_and_a_newcomer_is_given_it() {
     patiently(async || second.remove(&peers[0]).await).await;
     drop(first);
     assert_eq!(patiently(async || second.nodes().await).await.value.len(), 1);
+}
+
+/// A snapshot of three parts. Documents of workers take up most room, so there are many of those.
+#[tokio::test]
+async fn a_newcomer_is_given_a_large_snapshot_in_parts() {
+    const DOCUMENT: usize = 15 << 10;
+    const DOCUMENTS: usize = (5 << 19) / DOCUMENT;
+    let peers = addresses(2);
+    let directories = [directory(), directory()];
+    let first = connect(&member_url(&peers[..1], directories[0].path(), &peers[0])).await;
+    let session = open(&first, "a").await;
+    for number in 0..DOCUMENTS {
+        let election = ElectionName::new(format!("e{number}")).unwrap();
+        let enlistment = Enlistment { election, session, document: "x".repeat(DOCUMENT) };
+        patiently(async || first.ledger().unwrap().enlist(enlistment.clone()).await).await;
+    }
+    // The log is short, so that the newcomer needs the snapshot: all but those that are kept for stragglers.
+    for sequence in 2..600 {
+        patiently(async || first.renew(session, sequence, 1).await).await;
+    }
+    first.snapshot(None).await.unwrap();
+    patiently(async || match first.examine().await.unwrap().value.pop() {
+        Some(size) if size.value.starts_with("2 MiB in the last snapshot") => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    let second = connect(&member_url(&peers, directories[1].path(), &peers[1])).await;
+    patiently(async || first.add(&peers[1]).await).await;
+    settled(&first, 2).await;
+    // And it is the same state: also for the newcomer alone, from its own disk.
+    patiently(async || second.remove(&peers[0]).await).await;
+    drop(first);
+    let election = ElectionName::new(format!("e{}", DOCUMENTS - 1)).unwrap();
+    let survey = patiently(async || second.ledger().unwrap().survey(election.clone()).await).await.value;
+    assert_eq!(survey.workers[0].document.len(), DOCUMENT);
 }
 
 #[tokio::test]

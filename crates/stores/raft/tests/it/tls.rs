@@ -46,3 +46,25 @@ async fn only_those_with_a_certificate_of_the_group_are_let_in() {
         assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{url}: let in");
     }
 }
+
+#[tokio::test]
+async fn certificates_that_were_replaced_are_used_without_a_restart() {
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let (peers, directory) = (addresses(1), TempDir::new().unwrap());
+    let (used, new) = (certificates(directory.path(), "used"), certificates(directory.path(), "new"));
+    let data = directory.path().join("data");
+    let member = connect(&format!("{}&{used}", member_url(&peers, &data, &peers[0]))).await;
+    let client = connect(&format!("{}?{used}", client_url(&peers))).await;
+    open(&client, "a").await;
+    for what in ["ca", "crt", "key"] {
+        let place = |name: &str| directory.path().join(format!("{name}.{what}"));
+        std::fs::copy(place("new"), place("used")).unwrap();
+    }
+    // Whoever comes now knows nothing but the new ones; and whoever was there before connects anew.
+    let url = StoreUrl::parse(&format!("{}?{new}", client_url(&peers))).unwrap();
+    let newcomer = patiently(async || RaftStore::connect(&url).await).await;
+    assert_eq!(patiently(async || newcomer.nodes().await).await.value.len(), 1);
+    let session = open(&client, "a").await;
+    patiently(async || client.renew(session, 2, 2).await).await;
+    drop(member);
+}

@@ -1,33 +1,58 @@
 //! The history as a stream.
 
-use super::client::Events;
+use super::client::{Event, Events};
 use super::stage::Stage;
 use rustix::process::Signal;
+
+/// Everything up to an event of this kind about this node.
+fn all_until(stream: &mut Events, kind: &str, node: &str) -> Vec<Event> {
+    let mut all = Vec::new();
+    loop {
+        let event = stream.next().unwrap_or_else(|| panic!("the stream ended before {kind} of {node}"));
+        let found = event.kind == kind && event.data["node"] == node;
+        all.push(event);
+        if found {
+            return all;
+        }
+    }
+}
 
 #[test]
 fn a_stream_goes_on_where_it_was_left_and_misses_nothing() {
     let stage = Stage::new();
     let a = stage.node("a", &[]);
     a.until_ok("/leader");
-    let mut first = Events::follow(a.address, "", None);
+    let mut first = Events::follow(a.address, "?since=0", None);
     let b = stage.node("b", &[]);
-    let joined = first.until("node_joined", "b");
+    let mut streamed = all_until(&mut first, "node_joined", "b");
     drop(first);
     // Meanwhile things happen that nobody follows.
     let c = stage.node("c", &[]);
     c.until_ok("/follower");
     drop(b);
     // From any node: the history is the store's.
-    let mut resumed = Events::follow(c.address, "", Some(joined.id));
-    let next = resumed.next().unwrap();
-    assert_eq!((next.kind.as_str(), &next.data["node"]), ("node_joined", &serde_json::json!("c")));
-    assert_eq!(next.data["id"], next.id);
+    let last = streamed.last().map(|event| event.id);
+    let mut resumed = Events::follow(c.address, "", last);
     assert_eq!(a.order("/cluster/transfer", r#"{"to":"c"}"#).status, 202);
-    let elected = resumed.until("leader_elected", "c");
+    streamed.extend(all_until(&mut resumed, "leader_elected", "c"));
+    let elected = streamed.last().unwrap();
     assert_eq!(
         (&elected.data["term"], &elected.data["election"]),
         (&serde_json::json!(2), &serde_json::json!("coordinator"))
     );
+    // Both streams together are the history: every event, once, in order, and as it is listed.
+    let listed = a.get("/cluster/events?since=0&limit=1000").says(200);
+    let listed: Vec<_> = listed.as_array().unwrap().iter().take(streamed.len()).cloned().collect();
+    assert_eq!(streamed.iter().map(|event| event.data.clone()).collect::<Vec<_>>(), listed);
+    for event in &streamed {
+        assert_eq!(
+            (&event.data["id"], &event.data["event"]),
+            (&event.id.into(), &event.kind.as_str().into())
+        );
+    }
+    let joined = |event: &&Event| event.kind == "node_joined";
+    let joined: Vec<_> = streamed.iter().filter(joined).map(|event| &event.data["node"]).collect();
+    assert_eq!(joined, ["a", "b", "c"]);
     // From the beginning, and only of one election.
     let mut whole = Events::follow(a.address, "?since=0&election=coordinator", None);
     let kinds: Vec<_> = std::iter::from_fn(|| whole.next()).map(|event| event.kind).take(6).collect();
