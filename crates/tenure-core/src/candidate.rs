@@ -162,17 +162,16 @@ impl Machine {
             return self.set_phase(key, Phase::Parked);
         };
         let session = open.id;
-        if !self.healthy {
-            let until = now + self.settings.poll_every;
-            return self.set_phase(key, Phase::Waiting { until, act: Act::Look });
-        }
+        let act = self.without_claim(act);
         let patience = self.patience();
         let race = self.capabilities.succession == Succession::Race;
         let delays = !self.settings.takeover_delay.is_zero();
         let verb = match act {
             // In a queue, asking where we stand tells whom we wait for. But whoever asks at the head of
             // the line is served, even while a delay is due or the store is in doubt.
-            Act::Look if race || delays || now < self.wary_until => Verb::Read { election: key },
+            Act::Look if race || delays || now < self.wary_until || !self.healthy => {
+                Verb::Read { election: key }
+            }
             Act::Look | Act::Tell | Act::Claim { .. } => self.claim(key, session, act),
         };
         let flight = self.line_up(key, verb, patience, now);
@@ -230,15 +229,12 @@ impl Machine {
             Ok(Answer::Claim(Standing::Leading { term })) if self.healthy => {
                 self.become_leading(key, term, now);
             }
-            // Granted to a node whose application has become unwell meanwhile: back with it.
+            // Granted to a node whose application has become unhealthy meanwhile: back with it.
             Ok(Answer::Claim(Standing::Leading { term })) => {
-                self.become_resigning(key, None, None, now);
                 let election = self.election(key);
                 election.highest = election.highest.max(term);
                 election.since.get_or_insert(term);
-                if let Role::Resigning(resignation) = &mut election.role {
-                    resignation.then = Then::GoOn;
-                }
+                self.leave_line(key, now);
             }
             Ok(Answer::Claim(Standing::Queued { behind, seen, .. })) => {
                 self.consider(key, &seen, Some(behind), false, flight, now);
@@ -316,6 +312,9 @@ impl Machine {
         let look = Look { sent: flight.sent, received: now };
         let pulse = behind.or(seen.holder.as_ref().map(|holder| holder.pulse));
         let (at, act) = match pulse {
+            Some(pulse) if Some(pulse.stamp.session) == self.session() && !self.healthy => {
+                return self.leave_line(key, now);
+            }
             // A claim of ours whose outcome we never heard was granted: ask, and be told the term.
             Some(pulse) if Some(pulse.stamp.session) == self.session() => (now, Act::PLAIN),
             Some(pulse) => self.outlast(key, &pulse, look),
@@ -432,6 +431,10 @@ impl Machine {
     /// Waits for `at`, but looks again earlier where nobody would tell us of a change, or where we
     /// must see a renewal soon in order to time it.
     fn wait(&mut self, key: ElectionKey, at: Instant, act: Act, pulse: Option<Pulse>, now: Instant) {
+        if !self.healthy {
+            let until = if act == Act::Tell { at } else { self.idle_look_at(now) };
+            return self.set_phase(key, Phase::Waiting { until, act: self.without_claim(act) });
+        }
         let times = self.capabilities.expiry == ExpiryJudge::Candidate
             && pulse.is_some_and(|pulse| !matches!(pulse.age, Age::Exact(_)));
         let polls = self.capabilities.news == News::Poll;

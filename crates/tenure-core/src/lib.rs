@@ -13,6 +13,7 @@ mod capabilities;
 mod dice;
 mod election;
 mod event;
+mod health;
 mod leader;
 mod machine;
 mod members;

@@ -192,22 +192,6 @@ impl Machine {
         }
     }
 
-    /// The health of the application. While it is unwell this node leads nothing.
-    pub fn health(&mut self, healthy: bool, now: Instant) {
-        self.expire(now);
-        if self.healthy == healthy || self.planted.has(Plant::HealthIgnored) {
-            return;
-        }
-        self.healthy = healthy;
-        if healthy {
-            self.resume(now);
-        } else {
-            for key in self.keys() {
-                self.depose(key, Reason::Unhealthy, now);
-            }
-        }
-    }
-
     /// Gives up everything, and closes the session once all work has stopped.
     pub fn close(&mut self, now: Instant) {
         self.expire(now);

@@ -109,6 +109,8 @@ plants! {
     PetitionIgnored,
     /// A node whose application is unwell leads on.
     HealthIgnored,
+    /// A candidate whose application is unwell keeps its place in the line.
+    UnwellStaysInLine,
     /// Every election is renewed by a write of its own.
     RenewsEachElection,
     /// Store: a take-over keeps the old term.

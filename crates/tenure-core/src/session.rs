@@ -1,6 +1,6 @@
 //! The session: opened once, renewed by one request per interval, and never revived.
 
-use crate::election::{Candidacy, Phase, Role, Step};
+use crate::election::{Phase, Role, Step};
 use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::plants::Plant;
@@ -398,16 +398,6 @@ impl Machine {
             && !self.closing
         {
             self.open_session(Some(id), now);
-        }
-    }
-
-    /// The application is well again.
-    pub(crate) fn resume(&mut self, now: Instant) {
-        self.reopen_when_stopped(now);
-        for key in self.keys() {
-            if let Role::Standing(Candidacy { phase: Phase::Waiting { .. }, .. }) = self.election(key).role {
-                self.look_anew(key, now);
-            }
         }
     }
 

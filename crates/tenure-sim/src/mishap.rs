@@ -220,13 +220,18 @@ impl World {
         }
     }
 
-    /// Everything is mended, and stays so.
+    /// Everything is mended, and stays so; in some runs, except for the health of one application, whichever it is.
     pub(crate) fn mend(&mut self) {
         self.calm = true;
         self.store_ails = crate::world::StoreAils::default();
+        if self.config.division.is_none() && self.dice.below(3) == 0 {
+            let node = self.dice.below(self.nodes.len() as u64);
+            self.unhealthy = usize::try_from(node).ok();
+        }
         for node in 0..self.nodes.len() {
             let told_unwell = self.nodes[node].ails.told_unwell;
-            self.nodes[node].ails = Ails { told_unwell, ..Ails::default() };
+            let unwell = u32::from(self.unhealthy == Some(node));
+            self.nodes[node].ails = Ails { told_unwell, unwell, ..Ails::default() };
             let real = self.real;
             self.thaw(node);
             self.resume(node);

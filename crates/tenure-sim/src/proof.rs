@@ -47,6 +47,7 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::HeirIgnored => &["the heir comes first"],
         Plant::EndUnnoticed => &["the end is told"],
         Plant::PetitionIgnored => &["L2"],
+        Plant::UnwellStaysInLine => &["L1", "L2"],
         Plant::HealthIgnored => &["the unwell do not lead"],
         Plant::RenewsEachElection => &["one write per interval"],
         Plant::StoreForgetsRetirement => &["the retired stay retired"],

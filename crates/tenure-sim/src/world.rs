@@ -135,6 +135,8 @@ pub struct World {
     pub assignments: u64,
     pub(crate) dice: Dice,
     pub(crate) calm: bool,
+    /// The node whose application stays unhealthy through the calm phase, if there is one.
+    pub(crate) unhealthy: Option<usize>,
     agenda: BinaryHeap<Entry>,
     order: u64,
     pub(crate) planted: Planted,
@@ -169,6 +171,7 @@ impl World {
             elections: 0,
             assignments: 0,
             calm: false,
+            unhealthy: None,
             agenda: BinaryHeap::new(),
             order: 0,
             planted,
