@@ -57,6 +57,8 @@ plants! {
     StoreClockDecides,
     /// The age of a pulse is believed at first sight.
     FirstSightTrusted,
+    /// The age of a pulse is believed although the look before showed another session.
+    CreditAcrossSessions,
     /// Silence counts from when the read was sent, not from when it was answered.
     SilenceFromSend,
     /// Silence is judged by the candidate's own ttl instead of the holder's.

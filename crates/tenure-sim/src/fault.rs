@@ -75,6 +75,8 @@ kinds! {
     NoNews,
     /// The store's clock is stepped.
     StoreStep,
+    /// The store's clock is put forward; soon after the leader resigns, and its successor is cut off once elected.
+    StepAtHandOver,
     /// The store is put back to an earlier state, and says so by another identity.
     Rollback,
     /// The store is put back to an earlier state, and nothing tells.
@@ -136,7 +138,7 @@ pub fn plan(config: &Config, dice: &mut Dice) -> Vec<Fault> {
 fn space_out(faults: &mut Vec<Fault>, config: &Config) {
     let mut last: Option<Real> = None;
     faults.retain(|fault| {
-        if fault.kind != Kind::StoreStep {
+        if !matches!(fault.kind, Kind::StoreStep | Kind::StepAtHandOver) {
             return true;
         }
         let apart = last.is_none_or(|at| fault.at - at > config.ttl * 6);
@@ -151,7 +153,7 @@ fn applies(kind: Kind, config: &Config) -> bool {
     match kind {
         // One machine has one clock: it cannot be frozen for one process alone.
         Kind::Freeze | Kind::Faint => config.ages != Ages::Exact,
-        Kind::StoreStep => config.ages == Ages::Told,
+        Kind::StoreStep | Kind::StepAtHandOver => config.ages == Ages::Told,
         Kind::NoNews => config.capabilities.news == News::Push,
         _ => true,
     }

@@ -38,6 +38,12 @@ impl World {
                 self.store.clock.step(step, self.real);
                 return;
             }
+            Kind::StepAtHandOver => {
+                self.store.clock.step(i64::try_from(lasts).unwrap_or(i64::MAX), self.real);
+                self.ambush = Some(election);
+                let soon = self.real + self.dice.below(self.config.ttl / 3);
+                return self.at(soon, What::HandOver { election });
+            }
             Kind::Rollback | Kind::SilentRollback => return self.roll_back(kind == Kind::SilentRollback),
             Kind::Forget => self.store.take_snapshot(),
             Kind::Crash => {
@@ -66,6 +72,26 @@ impl World {
             Kind::Freeze => self.thaw(fault.node),
             Kind::Forget => self.roll_back(true),
             _ => self.ail(fault, -1),
+        }
+    }
+
+    /// The leader resigns.
+    pub(crate) fn hand_over(&mut self, election: usize) {
+        let leader = (0..self.nodes.len()).find(|n| self.nodes[*n].role(election) == "leading");
+        if let Some(leader) = leader.filter(|leader| !self.calm && self.nodes[*leader].awake()) {
+            let key = self.nodes[leader].keys[election];
+            self.drive(leader, |machine, now| {
+                let _ = machine.resign(key, None, now);
+            });
+        }
+    }
+
+    /// Whoever is elected now is cut off, if that was to happen.
+    pub(crate) fn spring_ambush(&mut self, node: usize, election: usize) {
+        if self.ambush.take_if(|ambushed| *ambushed == election).is_some() && !self.calm {
+            let (at, lasts) = (self.real, self.config.ttl * 2);
+            self.config.faults.push(Fault { at, lasts, node, election, kind: Kind::Cut });
+            self.at(at, What::Fault(self.config.faults.len() - 1));
         }
     }
 

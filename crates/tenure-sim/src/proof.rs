@@ -18,6 +18,7 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         | Plant::StoreReopenKeepsPulse => &["S1", "S4"],
         Plant::StoreClockDecides
         | Plant::FirstSightTrusted
+        | Plant::CreditAcrossSessions
         | Plant::SilenceFromSend
         | Plant::SilenceByOwnTtl
         | Plant::RenewalUnnoticed
