@@ -9,6 +9,7 @@ use crate::record::{Age, Pulse, Record, SessionId, Standing};
 use crate::request::{Answer, ElectionKey, Failure, Flight, Verb};
 use crate::session::Session;
 use crate::silence::Look;
+use crate::term::Term;
 use crate::time::Instant;
 
 impl Machine {
@@ -25,7 +26,7 @@ impl Machine {
             return Err(Refusal::NotEligible);
         }
         match &mut self.election(key).role {
-            Role::Idle => self.become_standing(key, now),
+            Role::Idle => self.become_standing(key, None, now),
             Role::Resigning(resignation) if resignation.then == Then::Rest => resignation.then = Then::Stand,
             Role::Standing(_) | Role::Leading { .. } | Role::Resigning(_) => {
                 return Err(Refusal::AlreadyStanding);
@@ -92,12 +93,13 @@ impl Machine {
 
     // ----- becoming -------------------------------------------------------------------------
 
-    pub(crate) fn become_standing(&mut self, key: ElectionKey, now: Instant) {
+    /// Stands. A candidacy that goes on knows `since` which term, so that it is told of the election's end.
+    pub(crate) fn become_standing(&mut self, key: ElectionKey, since: Option<Term>, now: Instant) {
         let open = self.session.is_open();
         let act = self.act_on_hint(key, now);
         let election = self.election(key);
         assert!(matches!(election.role, Role::Idle), "a candidate comes from nothing");
-        election.since = None;
+        election.since = since;
         let phase = if open { Phase::Waiting { until: now, act } } else { Phase::Parked };
         election.role = Role::Standing(Candidacy { phase, hinted: false, failures: 0, freed: None });
         if open {
@@ -197,7 +199,7 @@ impl Machine {
             over,
             disinherit,
             tell_only: act == Act::Tell,
-            above: if untold { crate::Term::NONE } else { highest },
+            above: if untold { Term::NONE } else { highest },
             since,
         }
     }
@@ -415,7 +417,7 @@ impl Machine {
                 Act::Claim { over: None, disinherit: None, outwaited: Some(seen.term) },
             );
         }
-        let vacated = seen.term > crate::Term::NONE && seen.ended < seen.term;
+        let vacated = seen.term > Term::NONE && seen.ended < seen.term;
         let disinherit = seen.heir.as_ref().map(|_| seen.term);
         let act = Act::Claim { over: None, disinherit, outwaited: None };
         (if vacated { freed + delay } else { now }, act)

@@ -385,3 +385,15 @@ fn an_unhealthy_candidate_hears_of_the_end_of_its_election() {
     stage.answer(look.id, Answer::Read(seen));
     assert!(stage.events().contains(&Event::Ended { election: stage.key }));
 }
+
+#[test]
+fn a_candidate_that_was_unhealthy_when_its_election_ended_is_told_when_it_claims_again() {
+    let mut stage = queued(QUEUE);
+    stage.machine.health(false, stage.now);
+    let resign = stage.request();
+    stage.machine.health(true, stage.now);
+    stage.answer(resign.id, Answer::Resign);
+    let claim = stage.request();
+    let Verb::Claim { since, .. } = claim.verb else { panic!("{claim:?}") };
+    assert_eq!(since, Some(Term::new(1)), "the store compares it with the term at which the election ended");
+}
