@@ -30,6 +30,7 @@ mod supervision;
 mod term;
 mod time;
 mod timers;
+mod wall;
 
 pub use capabilities::{Capabilities, ExpiryJudge, News, Sessions, Succession};
 pub use dice::Dice;

@@ -97,6 +97,8 @@ plants! {
     HighestTermUntold,
     /// The wall clock leaps against the boot clock, and nobody minds.
     ClockJumpIgnored,
+    /// Several short leaps of the wall clock within one lease are looked at one by one.
+    PausesForgotten,
     /// The take-over delay is not kept.
     TakeoverDelaySkipped,
     /// A node that may not lead stands.

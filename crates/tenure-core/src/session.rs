@@ -116,6 +116,7 @@ impl Machine {
     fn ask_to_open(&mut self, now: Instant) {
         let ttl = self.settings.ttl;
         let Session::Opening(attempt) = &mut self.session else { return };
+        self.wall.begin();
         attempt.sequence += 1;
         let verb = Verb::Open {
             session: attempt.id,
@@ -268,6 +269,7 @@ impl Machine {
             open.next = open.deadline;
             return;
         }
+        self.wall.renewal_sent();
         open.sequence += 1;
         (open.grants_sent, open.noticed_sent) = (open.grants, open.noticed);
         let patience = (open.ttl / 6).min(left / 2);
@@ -304,6 +306,7 @@ impl Machine {
         if renewal.previous > open.confirmed {
             open.unheard = open.sequence;
         }
+        self.wall.renewal_confirmed();
         open.confirmed = open.sequence;
         open.deadline = deadline.max(open.deadline);
         open.next = flight.sent + every;

@@ -49,7 +49,9 @@ kinds! {
     Nap,
     /// The machine is paused together with its boot clock; its wall clock is corrected afterwards.
     Freeze,
-    /// The same, the moment it has next asked for a session.
+    /// The node is cut off, and its machine is paused in this way again and again, each time only briefly.
+    Stutter,
+    /// The machine is paused in this way the moment it has next asked for a session.
     Faint,
     /// The wall clock of the node is stepped.
     WallStep,
@@ -152,7 +154,7 @@ fn space_out(faults: &mut Vec<Fault>, config: &Config) {
 fn applies(kind: Kind, config: &Config) -> bool {
     match kind {
         // One machine has one clock: it cannot be frozen for one process alone.
-        Kind::Freeze | Kind::Faint => config.ages != Ages::Exact,
+        Kind::Freeze | Kind::Faint | Kind::Stutter => config.ages != Ages::Exact,
         Kind::StoreStep | Kind::StepAtHandOver => config.ages == Ages::Told,
         Kind::NoNews => config.capabilities.news == News::Push,
         _ => true,

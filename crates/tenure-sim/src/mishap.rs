@@ -2,6 +2,7 @@
 
 use tenure_core::Verb;
 
+use crate::clock::nanos;
 use crate::fact::Fact;
 use crate::fault::{Fault, Kind};
 use crate::node::{Ails, Work};
@@ -50,6 +51,7 @@ impl World {
                 self.nodes[node].kill();
                 return self.at(self.real + lasts, What::Start { node });
             }
+            Kind::Stutter => return self.stutter(fault),
             Kind::Nap => return self.nodes[node].ails.nap = lasts,
             Kind::Faint => return self.nodes[node].ails.faint = lasts,
             Kind::Rue => return self.nodes[node].ails.rues = true,
@@ -72,6 +74,22 @@ impl World {
             Kind::Freeze => self.thaw(fault.node),
             Kind::Forget => self.roll_back(true),
             _ => self.ail(fault, -1),
+        }
+    }
+
+    /// Pauses of which each is too short to be noticed, and no renewal in between.
+    fn stutter(&mut self, fault: Fault) {
+        let (ttl, real) = (nanos(self.nodes[fault.node].config.ttl), self.real);
+        let cut = Fault { at: real, lasts: ttl * 2, kind: Kind::Cut, ..fault };
+        let pauses = (1..9).map(|n| Fault {
+            at: real + n * (ttl / 7),
+            lasts: ttl / 12,
+            kind: Kind::Freeze,
+            ..fault
+        });
+        for fault in std::iter::once(cut).chain(pauses) {
+            self.config.faults.push(fault);
+            self.at(fault.at, What::Fault(self.config.faults.len() - 1));
         }
     }
 

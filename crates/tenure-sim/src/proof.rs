@@ -15,6 +15,7 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         | Plant::DriftIgnored
         | Plant::FailureExtendsDeadline
         | Plant::ClockJumpIgnored
+        | Plant::PausesForgotten
         | Plant::StoreReopenKeepsPulse => &["S1", "S4"],
         Plant::StoreClockDecides
         | Plant::FirstSightTrusted
