@@ -9,6 +9,7 @@ use crate::record::{Age, Pulse, Record, SessionId, Standing};
 use crate::request::{Answer, ElectionKey, Failure, Flight, Verb};
 use crate::session::Session;
 use crate::silence::Look;
+use crate::term::Term;
 use crate::time::Instant;
 
 impl Machine {
@@ -25,7 +26,7 @@ impl Machine {
             return Err(Refusal::NotEligible);
         }
         match &mut self.election(key).role {
-            Role::Idle => self.become_standing(key, now),
+            Role::Idle => self.become_standing(key, None, now),
             Role::Resigning(resignation) if resignation.then == Then::Rest => resignation.then = Then::Stand,
             Role::Standing(_) | Role::Leading { .. } | Role::Resigning(_) => {
                 return Err(Refusal::AlreadyStanding);
@@ -92,12 +93,13 @@ impl Machine {
 
     // ----- becoming -------------------------------------------------------------------------
 
-    pub(crate) fn become_standing(&mut self, key: ElectionKey, now: Instant) {
+    /// Stands. A candidacy that goes on knows `since` which term, so that it is told of the election's end.
+    pub(crate) fn become_standing(&mut self, key: ElectionKey, since: Option<Term>, now: Instant) {
         let open = self.session.is_open();
         let act = self.act_on_hint(key, now);
         let election = self.election(key);
         assert!(matches!(election.role, Role::Idle), "a candidate comes from nothing");
-        election.since = None;
+        election.since = since;
         let phase = if open { Phase::Waiting { until: now, act } } else { Phase::Parked };
         election.role = Role::Standing(Candidacy { phase, hinted: false, failures: 0, freed: None });
         if open {
@@ -162,17 +164,16 @@ impl Machine {
             return self.set_phase(key, Phase::Parked);
         };
         let session = open.id;
-        if !self.healthy {
-            let until = now + self.settings.poll_every;
-            return self.set_phase(key, Phase::Waiting { until, act: Act::Look });
-        }
+        let act = self.without_claim(act);
         let patience = self.patience();
         let race = self.capabilities.succession == Succession::Race;
         let delays = !self.settings.takeover_delay.is_zero();
         let verb = match act {
             // In a queue, asking where we stand tells whom we wait for. But whoever asks at the head of
             // the line is served, even while a delay is due or the store is in doubt.
-            Act::Look if race || delays || now < self.wary_until => Verb::Read { election: key },
+            Act::Look if race || delays || now < self.wary_until || !self.healthy => {
+                Verb::Read { election: key }
+            }
             Act::Look | Act::Tell | Act::Claim { .. } => self.claim(key, session, act),
         };
         let flight = self.line_up(key, verb, patience, now);
@@ -198,7 +199,7 @@ impl Machine {
             over,
             disinherit,
             tell_only: act == Act::Tell,
-            above: if untold { crate::Term::NONE } else { highest },
+            above: if untold { Term::NONE } else { highest },
             since,
         }
     }
@@ -230,15 +231,12 @@ impl Machine {
             Ok(Answer::Claim(Standing::Leading { term })) if self.healthy => {
                 self.become_leading(key, term, now);
             }
-            // Granted to a node whose application has become unwell meanwhile: back with it.
+            // Granted to a node whose application has become unhealthy meanwhile: back with it.
             Ok(Answer::Claim(Standing::Leading { term })) => {
-                self.become_resigning(key, None, None, now);
                 let election = self.election(key);
                 election.highest = election.highest.max(term);
                 election.since.get_or_insert(term);
-                if let Role::Resigning(resignation) = &mut election.role {
-                    resignation.then = Then::GoOn;
-                }
+                self.leave_line(key, now);
             }
             Ok(Answer::Claim(Standing::Queued { behind, seen, .. })) => {
                 self.consider(key, &seen, Some(behind), false, flight, now);
@@ -316,6 +314,9 @@ impl Machine {
         let look = Look { sent: flight.sent, received: now };
         let pulse = behind.or(seen.holder.as_ref().map(|holder| holder.pulse));
         let (at, act) = match pulse {
+            Some(pulse) if Some(pulse.stamp.session) == self.session() && !self.healthy => {
+                return self.leave_line(key, now);
+            }
             // A claim of ours whose outcome we never heard was granted: ask, and be told the term.
             Some(pulse) if Some(pulse.stamp.session) == self.session() => (now, Act::PLAIN),
             Some(pulse) => self.outlast(key, &pulse, look),
@@ -416,7 +417,7 @@ impl Machine {
                 Act::Claim { over: None, disinherit: None, outwaited: Some(seen.term) },
             );
         }
-        let vacated = seen.term > crate::Term::NONE && seen.ended < seen.term;
+        let vacated = seen.term > Term::NONE && seen.ended < seen.term;
         let disinherit = seen.heir.as_ref().map(|_| seen.term);
         let act = Act::Claim { over: None, disinherit, outwaited: None };
         (if vacated { freed + delay } else { now }, act)
@@ -432,6 +433,10 @@ impl Machine {
     /// Waits for `at`, but looks again earlier where nobody would tell us of a change, or where we
     /// must see a renewal soon in order to time it.
     fn wait(&mut self, key: ElectionKey, at: Instant, act: Act, pulse: Option<Pulse>, now: Instant) {
+        if !self.healthy {
+            let until = if act == Act::Tell { at } else { self.idle_look_at(now) };
+            return self.set_phase(key, Phase::Waiting { until, act: self.without_claim(act) });
+        }
         let times = self.capabilities.expiry == ExpiryJudge::Candidate
             && pulse.is_some_and(|pulse| !matches!(pulse.age, Age::Exact(_)));
         let polls = self.capabilities.news == News::Poll;

@@ -87,7 +87,7 @@ pub(crate) enum Then {
     Rest,
     /// The user has asked to stand meanwhile: a new candidacy.
     Stand,
-    /// The candidacy goes on: only a grant that could not be used was given back.
+    /// The candidacy goes on: it was only withdrawn from the store, for as long as this node is unhealthy.
     GoOn,
 }
 

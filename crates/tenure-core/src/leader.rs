@@ -119,7 +119,7 @@ impl Machine {
     pub(crate) fn resigned(&mut self, key: ElectionKey, now: Instant) {
         let Role::Resigning(resignation) = &self.election(key).role else { return };
         let (term, then) = (resignation.term, resignation.then);
-        let since = self.election(key).since;
+        let since = self.election(key).since.filter(|_| then == Then::GoOn);
         self.become_idle(key);
         let stands = then != Then::Rest && !self.closing;
         match term {
@@ -128,10 +128,7 @@ impl Machine {
             None => {}
         }
         if stands {
-            self.become_standing(key, now);
-        }
-        if stands && then == Then::GoOn {
-            self.election(key).since = since;
+            self.become_standing(key, since, now);
         }
     }
 

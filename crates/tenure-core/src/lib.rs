@@ -13,6 +13,7 @@ mod capabilities;
 mod dice;
 mod election;
 mod event;
+mod health;
 mod leader;
 mod machine;
 mod members;
@@ -29,6 +30,7 @@ mod supervision;
 mod term;
 mod time;
 mod timers;
+mod wall;
 
 pub use capabilities::{Capabilities, ExpiryJudge, News, Sessions, Succession};
 pub use dice::Dice;

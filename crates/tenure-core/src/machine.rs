@@ -21,6 +21,7 @@ use crate::silence::Trust;
 use crate::term::Term;
 use crate::time::Instant;
 use crate::timers::Timers;
+use crate::wall::WallClock;
 
 /// One node's session and elections as a pure state machine.
 #[derive(Debug)]
@@ -47,8 +48,7 @@ pub struct Machine {
     pub(crate) closing: bool,
     /// Elections whose work may still run.
     pub(crate) working: u32,
-    /// Wall clock minus boot clock, in nanoseconds, when last looked at.
-    wall_offset: Option<i128>,
+    pub(crate) wall: WallClock,
     /// What is to be asked at once: about the session.
     requests: VecDeque<Request>,
     /// What is to be asked in its turn: about elections.
@@ -107,7 +107,7 @@ impl Machine {
             healthy: true,
             closing: false,
             working: 0,
-            wall_offset: None,
+            wall: WallClock::default(),
             requests: VecDeque::new(),
             line: VecDeque::new(),
             events: VecDeque::new(),
@@ -179,32 +179,16 @@ impl Machine {
         self.expire(now);
     }
 
-    /// Compares the wall clock with the boot clock. Call it before every other input: a leap of
-    /// one against the other can be a machine that was paused.
+    /// Compares the wall clock with the boot clock. Call it before every other input: if one has moved against the
+    /// other since the last confirmed renewal, by one leap or by several, the machine may have been paused.
     pub fn clock(&mut self, wall: Duration, now: Instant) {
-        let wall = i128::try_from(wall.as_nanos()).unwrap_or(i128::MAX);
-        let offset = wall - i128::from(now.as_nanos());
-        let before = self.wall_offset.replace(offset).unwrap_or(offset);
-        let leap = u128::try_from((offset - before).abs()).unwrap_or(u128::MAX);
-        if leap > self.settings.ttl.as_nanos() / 10 && !self.planted.has(Plant::ClockJumpIgnored) {
+        let leap = self.wall.leap(wall, now);
+        let moved = self.wall.read(wall, now);
+        let moved = if self.planted.has(Plant::PausesForgotten) { leap } else { moved };
+        if moved > self.settings.ttl / 10 && !self.planted.has(Plant::ClockJumpIgnored) {
+            self.wall.begin();
             self.open_anew(now);
             self.lose_session(Reason::ClockJumped, now);
-        }
-    }
-
-    /// The health of the application. While it is unwell this node leads nothing.
-    pub fn health(&mut self, healthy: bool, now: Instant) {
-        self.expire(now);
-        if self.healthy == healthy || self.planted.has(Plant::HealthIgnored) {
-            return;
-        }
-        self.healthy = healthy;
-        if healthy {
-            self.resume(now);
-        } else {
-            for key in self.keys() {
-                self.depose(key, Reason::Unhealthy, now);
-            }
         }
     }
 

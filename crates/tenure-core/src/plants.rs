@@ -57,6 +57,8 @@ plants! {
     StoreClockDecides,
     /// The age of a pulse is believed at first sight.
     FirstSightTrusted,
+    /// The age of a pulse is believed although the look before showed another session.
+    CreditAcrossSessions,
     /// Silence counts from when the read was sent, not from when it was answered.
     SilenceFromSend,
     /// Silence is judged by the candidate's own ttl instead of the holder's.
@@ -95,6 +97,8 @@ plants! {
     HighestTermUntold,
     /// The wall clock leaps against the boot clock, and nobody minds.
     ClockJumpIgnored,
+    /// Several short leaps of the wall clock within one lease are looked at one by one.
+    PausesForgotten,
     /// The take-over delay is not kept.
     TakeoverDelaySkipped,
     /// A node that may not lead stands.
@@ -109,6 +113,8 @@ plants! {
     PetitionIgnored,
     /// A node whose application is unwell leads on.
     HealthIgnored,
+    /// A candidate whose application is unwell keeps its place in the line.
+    UnwellStaysInLine,
     /// Every election is renewed by a write of its own.
     RenewsEachElection,
     /// Store: a take-over keeps the old term.

@@ -1,6 +1,6 @@
 //! The session: opened once, renewed by one request per interval, and never revived.
 
-use crate::election::{Candidacy, Phase, Role, Step};
+use crate::election::{Phase, Role, Step};
 use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::plants::Plant;
@@ -116,6 +116,7 @@ impl Machine {
     fn ask_to_open(&mut self, now: Instant) {
         let ttl = self.settings.ttl;
         let Session::Opening(attempt) = &mut self.session else { return };
+        self.wall.begin();
         attempt.sequence += 1;
         let verb = Verb::Open {
             session: attempt.id,
@@ -268,6 +269,7 @@ impl Machine {
             open.next = open.deadline;
             return;
         }
+        self.wall.renewal_sent();
         open.sequence += 1;
         (open.grants_sent, open.noticed_sent) = (open.grants, open.noticed);
         let patience = (open.ttl / 6).min(left / 2);
@@ -304,6 +306,7 @@ impl Machine {
         if renewal.previous > open.confirmed {
             open.unheard = open.sequence;
         }
+        self.wall.renewal_confirmed();
         open.confirmed = open.sequence;
         open.deadline = deadline.max(open.deadline);
         open.next = flight.sent + every;
@@ -398,16 +401,6 @@ impl Machine {
             && !self.closing
         {
             self.open_session(Some(id), now);
-        }
-    }
-
-    /// The application is well again.
-    pub(crate) fn resume(&mut self, now: Instant) {
-        self.reopen_when_stopped(now);
-        for key in self.keys() {
-            if let Role::Standing(Candidacy { phase: Phase::Waiting { .. }, .. }) = self.election(key).role {
-                self.look_anew(key, now);
-            }
         }
     }
 

@@ -140,11 +140,11 @@ impl Silence {
                 let lapses = from + pulse.ttl - age;
                 if planted.has(Plant::FirstSightTrusted) { lapses } else { lapses.max(trusted) }
             }
-            Age::Told { age, clock } => {
+            Age::Told { age, .. } => {
                 let credit = match previous {
                     _ if planted.has(Plant::StoreClockDecides) => age,
                     None if planted.has(Plant::FirstSightTrusted) => age,
-                    Some(sight) => Self::credit(age, clock, &sight, look, drift),
+                    Some(sight) => Self::credit(pulse, &sight, look, drift, planted),
                     None => Duration::ZERO,
                 };
                 from + pulse.ttl.saturating_sub(credit)
@@ -152,18 +152,44 @@ impl Silence {
         }
     }
 
-    /// How much of a told age is certain. Between two looks the store's clock may have gained at
-    /// most what it shows more than our own clock, counted slowly; that much may be a step, and is
-    /// taken off. Nor can a pulse that the earlier look did not show be older than that look.
-    fn credit(age: Duration, clock: Duration, previous: &Sight, look: Look, drift: Drift) -> Duration {
-        let Some(before) = previous.clock else { return Duration::ZERO };
-        let elapsed = drift.slow(look.sent.since(previous.look.received));
-        let gained = clock.saturating_sub(before).saturating_sub(elapsed);
-        let stepped_back = clock < before;
-        let oldest = look.received.since(previous.look.sent);
-        if stepped_back || age > oldest + oldest / 4 {
+    /// How much of a told age is certain.
+    ///
+    /// Let the pulse be applied at real time `a`, the earlier look be answered by the store at `p` and this one at
+    /// `c`, and let all clock rates lie within 1 ± ρ. The holder acts on the pulse for at most `ttl·(1−ρ)/(1+ρ)` on
+    /// its own clock, so until `a + ttl/(1+ρ)`. We wait for `ttl − credit` on our clock, so at least until
+    /// `c + (ttl − credit)/(1+ρ)`. That is no earlier if
+    ///
+    /// ```text
+    /// credit ≤ (1+ρ)·(c − a)                                                  (1)
+    /// ```
+    ///
+    /// An age by a clock that was not stepped since `a` is `r·(c − a)` with `r ≤ 1+ρ`, and satisfies (1). A step of
+    /// `s` between `a` and `c` makes it `r·(c − a) + s`, so we must know a bound of `s`.
+    ///
+    /// 1. If the earlier look showed *this very session* with a lower sequence, then `p < a`: a step after `a` is a
+    ///    step between the two looks. If it showed another session (or a later pulse, on a store that went back),
+    ///    `a` may lie before `p`; of a step between `a` and `p` nothing is known, and nothing is credited.
+    /// 2. Between the looks the store's clock advances by `clock − before = r·(c − p) + s`. Our own clock shows that
+    ///    at least `sent − received` (sent now, received then) has passed, so `c − p ≥ (sent − received)/(1+ρ)`,
+    ///    and `r·(c − p) ≥ (sent − received)·(1−ρ)/(1+ρ)`, which is `slow(sent − received)`.
+    ///    So `gained = (clock − before) − slow(sent − received) ≥ s`, and `age − gained ≤ r·(c − a)`: (1) holds.
+    /// 3. A step back between `a` and `c` makes the age smaller, which is safe. One between `p` and `a` leaves it
+    ///    right. Two opposite steps between two looks are beyond what can be seen, except if the store claims an age
+    ///    that reaches back beyond the earlier look, or if its clock shows less than then: nothing is credited.
+    fn credit(pulse: &Pulse, previous: &Sight, look: Look, drift: Drift, planted: Planted) -> Duration {
+        let (Age::Told { age, clock }, Some(before)) = (pulse.age, previous.clock) else {
+            return Duration::ZERO;
+        };
+        let Stamp { session, sequence } = previous.stamp;
+        let newer = session == pulse.stamp.session && sequence < pulse.stamp.sequence;
+        if !newer && !planted.has(Plant::CreditAcrossSessions) {
             return Duration::ZERO;
         }
+        let Some(advanced) = clock.checked_sub(before).filter(|advanced| age <= *advanced || !newer) else {
+            return Duration::ZERO;
+        };
+        let elapsed = drift.slow(look.sent.since(previous.look.received));
+        let gained = advanced.saturating_sub(elapsed);
         age.saturating_sub(gained)
     }
 }
@@ -177,6 +203,10 @@ mod tests {
 
     fn at(millis: u64) -> Instant {
         Instant::ZERO + Duration::from_millis(millis)
+    }
+
+    fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
     }
 
     fn look(sent: u64, received: u64) -> Look {
@@ -228,6 +258,80 @@ mod tests {
             let lapses = observe(&mut silence, pulse(2, told(900, clock)), look(1000, 1000));
             assert_eq!(lapses, at(11_000), "the store's clock shows {clock}");
         }
+    }
+
+    #[test]
+    fn an_age_is_not_believed_when_the_look_before_showed_another_session() {
+        let other = |sequence| Stamp { session: SessionId::from_u128(8), sequence };
+        let mut silence = Silence::default();
+        observe(&mut silence, Pulse { stamp: other(1), ..pulse(1, told(0, 100_000)) }, look(0, 0));
+        // This one was renewed long before that look, and the store's clock was stepped in between: 3.7 s of this age
+        // are the step. The two looks agree with both clocks.
+        let lapses = observe(&mut silence, pulse(9, told(4000, 103_300)), look(3300, 3300));
+        assert_eq!(lapses, at(13_300), "its silence counts from this look");
+        let lapses = observe(&mut silence, pulse(10, told(100, 106_300)), look(6300, 6300));
+        let gained = ms(3000) - Drift::DEFAULT.slow(ms(3000));
+        assert_eq!(lapses, at(6300) + TTL - ms(100).saturating_sub(gained), "from then on its ages count");
+    }
+
+    #[test]
+    fn an_age_is_not_believed_when_the_store_shows_an_older_renewal_than_before() {
+        let mut silence = Silence::default();
+        observe(&mut silence, pulse(5, told(0, 100_000)), look(0, 0));
+        let lapses = observe(&mut silence, pulse(3, told(900, 101_000)), look(1000, 1000));
+        assert_eq!(lapses, at(11_000));
+    }
+
+    #[test]
+    fn an_age_that_reaches_back_beyond_the_look_before_is_not_believed() {
+        let mut silence = Silence::default();
+        observe(&mut silence, pulse(1, told(0, 100_000)), look(0, 0));
+        let lapses = observe(&mut silence, pulse(2, told(1100, 101_000)), look(1000, 1000));
+        assert_eq!(lapses, at(11_000));
+    }
+
+    /// The arithmetic of [`Silence::credit`], on a grid: rates at their extremes, every order of renewal, step and
+    /// looks, and looks that take their time.
+    #[test]
+    fn whatever_the_rates_and_wherever_a_step_falls_nobody_is_taken_for_dead_before_its_lease_is_over() {
+        let rho = Drift::DEFAULT;
+        let rates = [900, 1000, 1100];
+        let scaled = |real: u64, rate: u64| real * rate / 1000;
+        let steps = [0u64, 300, 600, 900, 1200, 4000];
+        let (looked, looks_again, trip) = (2000, 5200, 40);
+        let mut tried = 0;
+        for case in 0..rates.len() * rates.len() * steps.len() * 18 * 18 * 2 {
+            let mut rest = case;
+            let mut one_of = |many: usize| {
+                let one = rest % many;
+                rest /= many;
+                one
+            };
+            let (own, store, step) = (rates[one_of(3)], rates[one_of(3)], steps[one_of(steps.len())]);
+            let (stepped, applied) = (100 + one_of(18) as u64 * 300, one_of(18) as u64 * 300);
+            let other = one_of(2) == 1;
+            // If the earlier look showed this session, it would have shown this renewal too.
+            if applied > looks_again || (!other && applied <= looked) {
+                continue;
+            }
+            let shows = |real: u64| 50_000 + scaled(real, store) + if real >= stepped { step } else { 0 };
+            let taken = |real: u64| look(scaled(real - trip, own), scaled(real + trip, own));
+            let session = SessionId::from_u128(if other { 8 } else { 7 });
+            let mut silence = Silence::default();
+            let first = Pulse { stamp: Stamp { session, sequence: 1 }, ..pulse(1, told(10, shows(looked))) };
+            observe(&mut silence, first, taken(looked));
+            let age = shows(looks_again) - shows(applied);
+            let lapses = observe(&mut silence, pulse(2, told(age, shows(looks_again))), taken(looks_again));
+            let dead = lapses.as_nanos() / 1_000_000 * 1000 / own;
+            let leads = applied + u64::try_from(rho.slow(TTL).as_millis()).unwrap() * 1000 / 900;
+            assert!(
+                dead + 2 >= leads,
+                "taken for dead at {dead}, leads until {leads}: own rate {own}, store's {store}, a step of {step} at \
+                 {stepped}, renewed at {applied}, another session before: {other}"
+            );
+            tried += 1;
+        }
+        assert!(tried > 2000, "{tried}");
     }
 
     #[test]

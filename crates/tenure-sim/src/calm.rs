@@ -51,6 +51,7 @@ impl Calm {
                 self.leaders = (0..world.config.elections)
                     .map(|e| world.leader(e).ok_or_else(|| nobody(e, "after the faults had stopped")))
                     .collect::<Result<_, _>>()?;
+                nobody_unhealthy_stands(world)?;
                 (Step::Stay, ttl * 2)
             }
             Step::Stay => {
@@ -126,13 +127,18 @@ impl Calm {
         // A leader whom nobody tells hears of it with its next renewal.
         let hears = if asked { longest(world.config.ttl / 3) + world.reaction() } else { 0 };
         let stop = world.config.ttl / 20 / 4;
-        hears + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
+        // An unhealthy node opens no session. One that it had before the store went back is still there, and whoever
+        // makes way may leave the lease to it: then others wait for a ttl.
+        let open = |node: usize| world.nodes[node].machine.as_ref().is_some_and(|m| m.session().is_some());
+        let absent = world.unhealthy.is_some_and(|node| !open(node));
+        let kept = if asked && absent { longest(world.config.ttl) } else { 0 };
+        hears + kept + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
     }
 
     fn handed_over(&mut self, world: &mut World) -> Result<(), Violation> {
         for election in 0..world.config.elections {
             let (old, _) = self.leaders[election];
-            let others = (0..world.nodes.len()).filter(|n| *n != old);
+            let others = (0..world.nodes.len()).filter(|n| *n != old && Some(*n) != world.unhealthy);
             let willing =
                 others.filter(|n| world.nodes[*n].wants[election] && world.nodes[*n].config.eligible);
             let unchanged = world.leader(election) == Some(self.leaders[election]);
@@ -153,7 +159,8 @@ impl Calm {
         // Those that resigned stand again, and are given the time to know the new leader well.
         self.crash = None;
         let stands = |world: &World, n: usize, e: usize| {
-            n != leader && matches!(world.nodes[n].role(e), "waiting" | "asking")
+            let able = n != leader && Some(n) != world.unhealthy;
+            able && matches!(world.nodes[n].role(e), "waiting" | "asking")
         };
         let followed = (0..world.config.elections)
             .all(|e| world.leader(e).is_some() && (0..world.nodes.len()).any(|n| stands(world, n, e)));
@@ -181,6 +188,19 @@ impl Calm {
             + world.trip() * 4
             + world.config.latency * 2
             + world.config.ttl / 50
+    }
+}
+
+/// A candidate that cannot lead is in nobody's way: the store does not have it in the line.
+fn nobody_unhealthy_stands(world: &World) -> Result<(), Violation> {
+    let machine = world.unhealthy.and_then(|node| world.nodes[node].machine.as_ref());
+    let Some(session) = machine.and_then(tenure_core::Machine::session) else { return Ok(()) };
+    match (0..world.config.elections).find(|election| world.store.stands(*election, session)) {
+        Some(election) => {
+            let how = format!("{session:?} is unhealthy, and stands for e{election}");
+            Err(Violation { promise: "the unwell stand in no line", how })
+        }
+        None => Ok(()),
     }
 }
 

@@ -49,7 +49,9 @@ kinds! {
     Nap,
     /// The machine is paused together with its boot clock; its wall clock is corrected afterwards.
     Freeze,
-    /// The same, the moment it has next asked for a session.
+    /// The node is cut off, and its machine is paused in this way again and again, each time only briefly.
+    Stutter,
+    /// The machine is paused in this way the moment it has next asked for a session.
     Faint,
     /// The wall clock of the node is stepped.
     WallStep,
@@ -75,6 +77,8 @@ kinds! {
     NoNews,
     /// The store's clock is stepped.
     StoreStep,
+    /// The store's clock is put forward; soon after the leader resigns, and its successor is cut off once elected.
+    StepAtHandOver,
     /// The store is put back to an earlier state, and says so by another identity.
     Rollback,
     /// The store is put back to an earlier state, and nothing tells.
@@ -136,7 +140,7 @@ pub fn plan(config: &Config, dice: &mut Dice) -> Vec<Fault> {
 fn space_out(faults: &mut Vec<Fault>, config: &Config) {
     let mut last: Option<Real> = None;
     faults.retain(|fault| {
-        if fault.kind != Kind::StoreStep {
+        if !matches!(fault.kind, Kind::StoreStep | Kind::StepAtHandOver) {
             return true;
         }
         let apart = last.is_none_or(|at| fault.at - at > config.ttl * 6);
@@ -150,8 +154,8 @@ fn space_out(faults: &mut Vec<Fault>, config: &Config) {
 fn applies(kind: Kind, config: &Config) -> bool {
     match kind {
         // One machine has one clock: it cannot be frozen for one process alone.
-        Kind::Freeze | Kind::Faint => config.ages != Ages::Exact,
-        Kind::StoreStep => config.ages == Ages::Told,
+        Kind::Freeze | Kind::Faint | Kind::Stutter => config.ages != Ages::Exact,
+        Kind::StoreStep | Kind::StepAtHandOver => config.ages == Ages::Told,
         Kind::NoNews => config.capabilities.news == News::Push,
         _ => true,
     }

@@ -2,6 +2,7 @@
 
 use tenure_core::Verb;
 
+use crate::clock::nanos;
 use crate::fact::Fact;
 use crate::fault::{Fault, Kind};
 use crate::node::{Ails, Work};
@@ -38,12 +39,19 @@ impl World {
                 self.store.clock.step(step, self.real);
                 return;
             }
+            Kind::StepAtHandOver => {
+                self.store.clock.step(i64::try_from(lasts).unwrap_or(i64::MAX), self.real);
+                self.ambush = Some(election);
+                let soon = self.real + self.dice.below(self.config.ttl / 3);
+                return self.at(soon, What::HandOver { election });
+            }
             Kind::Rollback | Kind::SilentRollback => return self.roll_back(kind == Kind::SilentRollback),
             Kind::Forget => self.store.take_snapshot(),
             Kind::Crash => {
                 self.nodes[node].kill();
                 return self.at(self.real + lasts, What::Start { node });
             }
+            Kind::Stutter => return self.stutter(fault),
             Kind::Nap => return self.nodes[node].ails.nap = lasts,
             Kind::Faint => return self.nodes[node].ails.faint = lasts,
             Kind::Rue => return self.nodes[node].ails.rues = true,
@@ -66,6 +74,42 @@ impl World {
             Kind::Freeze => self.thaw(fault.node),
             Kind::Forget => self.roll_back(true),
             _ => self.ail(fault, -1),
+        }
+    }
+
+    /// Pauses of which each is too short to be noticed, and no renewal in between.
+    fn stutter(&mut self, fault: Fault) {
+        let (ttl, real) = (nanos(self.nodes[fault.node].config.ttl), self.real);
+        let cut = Fault { at: real, lasts: ttl * 2, kind: Kind::Cut, ..fault };
+        let pauses = (1..9).map(|n| Fault {
+            at: real + n * (ttl / 7),
+            lasts: ttl / 12,
+            kind: Kind::Freeze,
+            ..fault
+        });
+        for fault in std::iter::once(cut).chain(pauses) {
+            self.config.faults.push(fault);
+            self.at(fault.at, What::Fault(self.config.faults.len() - 1));
+        }
+    }
+
+    /// The leader resigns.
+    pub(crate) fn hand_over(&mut self, election: usize) {
+        let leader = (0..self.nodes.len()).find(|n| self.nodes[*n].role(election) == "leading");
+        if let Some(leader) = leader.filter(|leader| !self.calm && self.nodes[*leader].awake()) {
+            let key = self.nodes[leader].keys[election];
+            self.drive(leader, |machine, now| {
+                let _ = machine.resign(key, None, now);
+            });
+        }
+    }
+
+    /// Whoever is elected now is cut off, if that was to happen.
+    pub(crate) fn spring_ambush(&mut self, node: usize, election: usize) {
+        if self.ambush.take_if(|ambushed| *ambushed == election).is_some() && !self.calm {
+            let (at, lasts) = (self.real, self.config.ttl * 2);
+            self.config.faults.push(Fault { at, lasts, node, election, kind: Kind::Cut });
+            self.at(at, What::Fault(self.config.faults.len() - 1));
         }
     }
 
@@ -220,13 +264,18 @@ impl World {
         }
     }
 
-    /// Everything is mended, and stays so.
+    /// Everything is mended, and stays so; in some runs, except for the health of one application, whichever it is.
     pub(crate) fn mend(&mut self) {
         self.calm = true;
         self.store_ails = crate::world::StoreAils::default();
+        if self.config.division.is_none() && self.dice.below(3) == 0 {
+            let node = self.dice.below(self.nodes.len() as u64);
+            self.unhealthy = usize::try_from(node).ok();
+        }
         for node in 0..self.nodes.len() {
             let told_unwell = self.nodes[node].ails.told_unwell;
-            self.nodes[node].ails = Ails { told_unwell, ..Ails::default() };
+            let unwell = u32::from(self.unhealthy == Some(node));
+            self.nodes[node].ails = Ails { told_unwell, unwell, ..Ails::default() };
             let real = self.real;
             self.thaw(node);
             self.resume(node);

@@ -15,9 +15,11 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         | Plant::DriftIgnored
         | Plant::FailureExtendsDeadline
         | Plant::ClockJumpIgnored
+        | Plant::PausesForgotten
         | Plant::StoreReopenKeepsPulse => &["S1", "S4"],
         Plant::StoreClockDecides
         | Plant::FirstSightTrusted
+        | Plant::CreditAcrossSessions
         | Plant::SilenceFromSend
         | Plant::SilenceByOwnTtl
         | Plant::RenewalUnnoticed
@@ -47,6 +49,7 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::HeirIgnored => &["the heir comes first"],
         Plant::EndUnnoticed => &["the end is told"],
         Plant::PetitionIgnored => &["L2"],
+        Plant::UnwellStaysInLine => &["L1", "L2"],
         Plant::HealthIgnored => &["the unwell do not lead"],
         Plant::RenewsEachElection => &["one write per interval"],
         Plant::StoreForgetsRetirement => &["the retired stay retired"],

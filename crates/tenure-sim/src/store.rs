@@ -53,9 +53,17 @@ struct Lease {
     ended: Term,
     petition: Option<Petition>,
     stood: bool,
-    /// Who stands, with priority; on a queue, in order.
-    candidates: Vec<(SessionId, i32)>,
+    /// Who stands; on a queue, in order.
+    candidates: Vec<Candidate>,
     history: Vec<Line>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    session: SessionId,
+    priority: i32,
+    /// Its latest claim: only a resignation that was sent after it takes the candidate out of the line.
+    attempt: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -243,9 +251,9 @@ impl ModelStore {
 
     /// The priorities of the live candidates of an election.
     pub fn standing(&self, election: usize) -> impl Iterator<Item = (usize, i32)> + '_ {
-        self.state.leases[election].candidates.iter().filter_map(|(id, priority)| {
-            let session = self.state.sessions.iter().find(|row| row.id == *id && row.live)?;
-            Some((session.node, *priority))
+        self.state.leases[election].candidates.iter().filter_map(|candidate| {
+            let session = self.state.sessions.iter().find(|row| row.id == candidate.session && row.live)?;
+            Some((session.node, candidate.priority))
         })
     }
 
@@ -367,7 +375,7 @@ impl ModelStore {
         let mut freed = Vec::new();
         for election in 0..self.state.leases.len() {
             let lease = &mut self.state.leases[election];
-            lease.candidates.retain(|(session, _)| *session != id);
+            lease.candidates.retain(|candidate| candidate.session != id);
             if lease.holder != Some(id) {
                 continue;
             }
@@ -430,7 +438,7 @@ impl ModelStore {
             lease.attempt = lease.attempt.max(*attempt);
             return Ok(Standing::Leading { term: lease.term });
         }
-        self.enter(election, id, *priority);
+        self.enter(election, Candidate { session: id, priority: *priority, attempt: *attempt });
         let ahead = self.ahead_of(election, id);
         if let Some(stamp) = over
             && ahead == Some(stamp.session)
@@ -445,13 +453,24 @@ impl ModelStore {
     }
 
     /// Enters the list of candidates: a queue keeps order, by priority and then by arrival.
-    fn enter(&mut self, election: usize, id: SessionId, priority: i32) {
+    fn enter(&mut self, election: usize, new: Candidate) {
         let candidates = &mut self.state.leases[election].candidates;
-        if candidates.iter().any(|(session, _)| *session == id) {
+        if let Some(known) = candidates.iter_mut().find(|candidate| candidate.session == new.session) {
+            known.attempt = known.attempt.max(new.attempt);
             return;
         }
-        let place = candidates.iter().position(|(_, other)| *other < priority).unwrap_or(candidates.len());
-        candidates.insert(place, (id, priority));
+        let place = candidates.iter().position(|other| other.priority < new.priority);
+        candidates.insert(place.unwrap_or(candidates.len()), new);
+    }
+
+    /// Whether this session waits for the election.
+    #[must_use]
+    pub fn stands(&self, election: usize, id: SessionId) -> bool {
+        self.place(election, id).is_some()
+    }
+
+    fn place(&self, election: usize, id: SessionId) -> Option<usize> {
+        self.state.leases[election].candidates.iter().position(|candidate| candidate.session == id)
     }
 
     /// Whom this candidate waits for: the holder, or on a queue the one directly ahead.
@@ -460,8 +479,8 @@ impl ModelStore {
         if self.capabilities.succession == Succession::Race {
             return lease.holder;
         }
-        let place = lease.candidates.iter().position(|(session, _)| *session == id)?;
-        if place == 0 { lease.holder } else { Some(lease.candidates[place - 1].0) }
+        let place = self.place(election, id)?;
+        if place == 0 { lease.holder } else { Some(lease.candidates[place - 1].session) }
     }
 
     /// Why the lease is not granted, if so.
@@ -475,7 +494,7 @@ impl ModelStore {
     ) -> Option<Standing> {
         let lease = &self.state.leases[election];
         if self.capabilities.succession == Succession::Queue {
-            let place = lease.candidates.iter().position(|(session, _)| *session == id)?;
+            let place = self.place(election, id)?;
             let behind = self.ahead_of(election, id)?;
             let ahead = u32::try_from(place).unwrap_or(0) + u32::from(lease.holder.is_some());
             let (behind, seen) = (self.pulse(behind, now), self.record(election, now));
@@ -489,9 +508,9 @@ impl ModelStore {
         if kept && disinherit != read {
             return Some(self.refused(election, false, now));
         }
-        let mine = lease.candidates.iter().find(|(session, _)| *session == id).map_or(0, |(_, p)| *p);
-        let outranked =
-            outwaited != read && lease.candidates.iter().any(|(session, p)| *p > mine && self.live(*session));
+        let mine = self.place(election, id).map_or(0, |place| lease.candidates[place].priority);
+        let better = |other: &Candidate| other.priority > mine && self.live(other.session);
+        let outranked = outwaited != read && lease.candidates.iter().any(better);
         outranked.then(|| self.refused(election, true, now))
     }
 
@@ -512,7 +531,7 @@ impl ModelStore {
         let (heir, before) = (lease.heir.take(), lease.term.max(lease.floor));
         lease.term = if keeps { before } else { before.next() };
         lease.holder = Some(id);
-        lease.candidates.retain(|(session, _)| *session != id);
+        lease.candidates.retain(|candidate| candidate.session != id);
         let term = lease.term;
         lease.history.push(Line::Elected(term));
         self.facts.push(Fact::Granted {
@@ -543,11 +562,8 @@ impl ModelStore {
         let resets = self.planted.has(Plant::StoreResignResetsTerm);
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
         row.barrier = row.barrier.max(attempt);
-        let row_barrier = row.barrier;
         let (node, pulse) = (row.node, (row.applied, row.ttl));
-        if attempt == row_barrier {
-            self.state.leases[election].candidates.retain(|(session, _)| *session != id);
-        }
+        self.state.leases[election].candidates.retain(|other| other.session != id || other.attempt > attempt);
         let heir = match to {
             Some(to) => {
                 let heir = self.names.iter().position(|name| name == to);
@@ -573,7 +589,7 @@ impl ModelStore {
         lease.holder = None;
         lease.heir = heir.filter(|_| !queue);
         if let (true, Some(promoted)) = (queue, promoted)
-            && let Some(place) = lease.candidates.iter().position(|(session, _)| *session == promoted)
+            && let Some(place) = lease.candidates.iter().position(|other| other.session == promoted)
         {
             let entry = lease.candidates.remove(place);
             lease.candidates.insert(0, entry);
@@ -593,7 +609,7 @@ impl ModelStore {
     /// Grants a lease that was given up to whoever is next in line, by the same write.
     fn pass_on(&mut self, election: usize, now: Moment) {
         let line = self.state.leases[election].candidates.iter();
-        let next = line.map(|(session, _)| *session).find(|session| self.live(*session));
+        let next = line.map(|candidate| candidate.session).find(|session| self.live(*session));
         let Some((next, (node, life))) = next.and_then(|next| Some((next, self.life_of(next)?))) else {
             return;
         };

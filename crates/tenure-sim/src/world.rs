@@ -65,6 +65,8 @@ pub enum What {
     StoreTimer,
     /// The store's state is kept, to go back to.
     Snapshot,
+    /// The leader of an election resigns.
+    HandOver { election: usize },
     /// A fault begins.
     Fault(usize),
     /// A fault is over.
@@ -135,6 +137,10 @@ pub struct World {
     pub assignments: u64,
     pub(crate) dice: Dice,
     pub(crate) calm: bool,
+    /// The node whose application stays unhealthy through the calm phase, if there is one.
+    pub(crate) unhealthy: Option<usize>,
+    /// The election whose next leader is cut off as soon as it is elected.
+    pub(crate) ambush: Option<usize>,
     agenda: BinaryHeap<Entry>,
     order: u64,
     pub(crate) planted: Planted,
@@ -169,6 +175,8 @@ impl World {
             elections: 0,
             assignments: 0,
             calm: false,
+            unhealthy: None,
+            ambush: None,
             agenda: BinaryHeap::new(),
             order: 0,
             planted,
@@ -222,6 +230,7 @@ impl World {
             // The store has thought better of it since.
             What::StoreTimer => {}
             What::Snapshot => self.store.take_snapshot(),
+            What::HandOver { election } => self.hand_over(election),
             What::Fault(index) => self.begin_fault(index),
             What::FaultEnd(index) => self.end_fault(index),
             What::Calm => return Some(What::Calm),
@@ -430,6 +439,7 @@ impl World {
             Event::Elected { election, .. } => {
                 self.elections += 1;
                 self.nodes[node].work[election.index()] = Work::Running;
+                self.spring_ambush(node, election.index());
             }
             Event::Deposed { election, .. } => {
                 let election = election.index();

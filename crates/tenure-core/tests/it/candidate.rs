@@ -292,3 +292,108 @@ fn a_store_that_is_away_is_asked_again_with_pauses() {
     }
     assert!(stage.now > began + TTL / 2, "ten tries took {:?}", stage.now.since(began));
 }
+
+const QUEUE: Capabilities = Capabilities { succession: Succession::Queue, ..RACE };
+
+/// A candidate that waits behind the rival.
+fn queued(capabilities: Capabilities) -> Stage {
+    let mut stage = Stage::open(capabilities, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    let (behind, seen) = (pulse(5, EXACT(0)), led(1, 5, EXACT(0)));
+    stage.answer(claim.id, Answer::Claim(Standing::Queued { ahead: 1, behind, seen }));
+    stage.events();
+    stage
+}
+
+#[test]
+fn an_unhealthy_candidate_leaves_the_line_and_returns_when_it_is_healthy() {
+    for capabilities in [QUEUE, RACE] {
+        let mut stage = queued(capabilities);
+        stage.machine.health(false, stage.now);
+        let resign = stage.request();
+        let Verb::Resign { term: None, to: None, .. } = resign.verb else { panic!("{resign:?}") };
+        stage.answer(resign.id, Answer::Resign);
+        for _ in 0..20 {
+            let look = stage.next_deed();
+            assert!(matches!(look.verb, Verb::Read { .. }), "it claims nothing: {look:?}");
+            stage.answer(look.id, Answer::Read(free(1)));
+        }
+        assert!(!stage.events().contains(&Event::Withdrawn { election: stage.key }), "it still stands");
+        stage.machine.health(true, stage.now);
+        let claim = loop {
+            let request = stage.next_deed();
+            match request.verb {
+                Verb::Read { .. } => stage.answer(request.id, Answer::Read(free(1))),
+                _ => break request,
+            }
+        };
+        assert!(matches!(claim.verb, Verb::Claim { .. }), "{claim:?}");
+        stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(2) }));
+        assert_eq!(stage.check(), Some(Term::new(2)));
+    }
+}
+
+#[test]
+fn a_claim_that_is_under_way_when_its_node_becomes_unhealthy_is_voided() {
+    let mut stage = Stage::open(QUEUE, Settings::new(TTL));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    let Verb::Claim { attempt: claimed, .. } = claim.verb else { panic!("{claim:?}") };
+    stage.machine.health(false, stage.now);
+    let Verb::Resign { attempt, term: None, .. } = stage.request().verb else { panic!() };
+    assert!(attempt > claimed);
+    stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(1) }));
+    assert_eq!(stage.check(), None, "the answer to the claim is not awaited any more");
+}
+
+#[test]
+fn a_node_that_stands_while_it_is_unhealthy_enters_no_line() {
+    let mut stage = Stage::open(QUEUE, Settings::new(TTL));
+    stage.machine.health(false, stage.now);
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let look = stage.next_deed();
+    assert!(matches!(look.verb, Verb::Read { .. }), "{look:?}");
+    stage.answer(look.id, Answer::Read(led(1, 5, EXACT(0))));
+    let leader = Some((NodeId::new("rival").unwrap(), Term::new(1)));
+    assert!(stage.events().contains(&Event::LeaderChanged { election: stage.key, leader }));
+}
+
+#[test]
+fn an_unhealthy_candidate_gives_back_a_lease_that_the_store_still_shows_as_its_own() {
+    let mut stage = queued(QUEUE);
+    stage.machine.health(false, stage.now);
+    let resign = stage.request();
+    stage.answer(resign.id, Answer::Resign);
+    let look = stage.next_deed();
+    let mut seen = led(2, 5, EXACT(0));
+    if let Some(holder) = &mut seen.holder {
+        holder.pulse.stamp.session = stage.machine.session().unwrap();
+    }
+    stage.answer(look.id, Answer::Read(seen));
+    assert!(matches!(stage.next_deed().verb, Verb::Resign { term: None, .. }));
+}
+
+#[test]
+fn an_unhealthy_candidate_hears_of_the_end_of_its_election() {
+    let mut stage = queued(QUEUE);
+    stage.machine.health(false, stage.now);
+    let resign = stage.request();
+    stage.answer(resign.id, Answer::Resign);
+    let look = stage.next_deed();
+    let seen = Record { term: Term::new(2), ended: Term::new(2), ..Record::default() };
+    stage.answer(look.id, Answer::Read(seen));
+    assert!(stage.events().contains(&Event::Ended { election: stage.key }));
+}
+
+#[test]
+fn a_candidate_that_was_unhealthy_when_its_election_ended_is_told_when_it_claims_again() {
+    let mut stage = queued(QUEUE);
+    stage.machine.health(false, stage.now);
+    let resign = stage.request();
+    stage.machine.health(true, stage.now);
+    stage.answer(resign.id, Answer::Resign);
+    let claim = stage.request();
+    let Verb::Claim { since, .. } = claim.verb else { panic!("{claim:?}") };
+    assert_eq!(since, Some(Term::new(1)), "the store compares it with the term at which the election ended");
+}

@@ -182,6 +182,51 @@ fn a_leap_of_the_wall_clock_ends_leadership_and_slewing_does_not() {
 }
 
 #[test]
+fn several_short_pauses_within_one_lease_count_together() {
+    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut wall = Duration::from_secs(1_000_000);
+    stage.machine.clock(wall, stage.now);
+    let pause = |stage: &mut Stage, wall: &mut Duration, of: u64| {
+        stage.pass(ms(100));
+        *wall += ms(100 + of);
+        stage.machine.clock(*wall, stage.now);
+    };
+    pause(&mut stage, &mut wall, 600);
+    assert!(stage.check().is_some(), "one short pause is no reason");
+    pause(&mut stage, &mut wall, 600);
+    assert_eq!(stage.check(), None, "two are more than a tenth of the ttl");
+    assert!(stage.events().contains(&Event::SessionLost { reason: Reason::ClockJumped }));
+}
+
+#[test]
+fn a_pause_before_the_confirmed_renewal_was_sent_does_not_count_any_more() {
+    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut wall = Duration::from_secs(1_000_000);
+    stage.machine.clock(wall, stage.now);
+    for _ in 0..5 {
+        let before = stage.now;
+        let renewal = stage.next_request();
+        wall += stage.now.since(before);
+        stage.renewed(&renewal);
+        stage.pass(ms(100));
+        wall += ms(100 + 600);
+        stage.machine.clock(wall, stage.now);
+        assert!(stage.check().is_some(), "each lease has one short pause");
+    }
+}
+
+#[test]
+fn a_step_back_of_the_wall_clock_hides_no_pause() {
+    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let wall = Duration::from_secs(1_000_000);
+    stage.machine.clock(wall, stage.now);
+    stage.machine.clock(wall - ms(900), stage.now);
+    assert!(stage.check().is_some());
+    stage.machine.clock(wall + ms(200), stage.now);
+    assert_eq!(stage.check(), None, "a pause of 1.1 s");
+}
+
+#[test]
 fn an_opening_that_was_answered_while_the_machine_was_frozen_is_asked_again() {
     let mut stage = Stage::new(RACE, Settings::new(TTL));
     let wall = Duration::from_secs(1_000_000);
