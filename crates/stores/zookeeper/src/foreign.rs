@@ -49,14 +49,12 @@ impl Foreign {
         format!("{}/{election}", self.base)
     }
 
+    /// As this connection's server knows it, which may be behind. Our own place is always seen over our own connection,
+    /// and with it all that were there before; and whoever waits is told when the one before it goes.
     async fn read(&self, client: &Client, over: Over, election: &ElectionName) -> Result<Lineup, StoreError> {
         let folder = self.folder(election);
         let failed = |error: Error| classify(&error, over);
-        let synced = client.sync(&folder);
-        let listed = client.list_children(&folder);
-        let (synced, listed) = futures_util::future::join(synced, listed).await;
-        synced.map_err(failed)?;
-        let names = match listed {
+        let names = match client.list_children(&folder).await {
             Ok(names) => names,
             Err(Error::NoNode) => Vec::new(),
             Err(error) => return Err(failed(error)),
@@ -182,6 +180,11 @@ pub(crate) async fn claim(
     claim: &Claim,
 ) -> Result<Standing, StoreError> {
     let tenant = inner.expect_tenant(claim.session).await?;
+    let stands = tenant.seat(&claim.election, |seat| seat.place.is_some());
+    if !stands {
+        // An end must not be missed, or it stands in an election that is over.
+        tenant.line().connected.catch_up(Over::Session).await?;
+    }
     settle(|| attempt(inner, foreign, &tenant, claim)).await
 }
 

@@ -119,7 +119,8 @@ impl Forgotten {
 
 /// The part of the history that is asked for, oldest first.
 pub(crate) async fn read(inner: &Inner, query: EventQuery) -> Result<Vec<EventRecord>, StoreError> {
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = connected.client;
     let elections = match &query.election {
         Some(election) => vec![election.clone()],
         None => inner.elections(&client).await?,
@@ -158,7 +159,6 @@ async fn horizon(
     nodes: bool,
 ) -> Result<Horizon, StoreError> {
     let failed = |error: Error| classify(&error, Over::Store);
-    client.sync(&inner.paths().base).await.map_err(failed)?; // one election alone was not listed
     let mut last = 0;
     let mut oldest = Vec::with_capacity(elections.len());
     for elections in elections.chunks(MOST) {
@@ -238,11 +238,10 @@ impl Inner {
         Ok(())
     }
 
-    /// All elections that were ever stood for.
+    /// All elections that were ever stood for, as this connection's server knows it.
     pub(crate) async fn elections(&self, client: &Client) -> Result<Vec<ElectionName>, StoreError> {
         let folder = self.paths().elections();
         let failed = |error: Error| classify(&error, Over::Store);
-        client.sync(&folder).await.map_err(failed)?;
         let listed = client.list_children(&folder).await.map_err(failed)?;
         let mut elections: Vec<_> = listed.iter().filter_map(|name| election_of(name)).collect();
         elections.sort_unstable();

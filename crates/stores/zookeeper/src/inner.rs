@@ -61,10 +61,8 @@ impl Inner {
         if let Some(tenant) = self.tenant(session) {
             return Ok(tenant);
         }
-        let client = self.link.get().await?.client;
-        let path = self.paths().session(session);
-        let (synced, there) = (client.sync(&path), client.check_stat(&path));
-        let (_, there) = futures_util::future::join(synced, there).await;
+        let connected = self.link.caught_up().await?;
+        let there = connected.client.check_stat(&self.paths().session(session)).await;
         match there.map_err(|error| classify(&error, Over::Store))? {
             Some(_) => Err(StoreError::unavailable(
                 "this session lives on another connection to ZooKeeper, which alone can keep it",

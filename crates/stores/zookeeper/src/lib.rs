@@ -9,6 +9,7 @@
 //! | `address`, `access` | the store URL: where the servers are, below which znode; as whom, and over what |
 //! | `engine` | a thread with a runtime of its own, which the application cannot starve |
 //! | `link` | connections: every one is opened there, and in the same way |
+//! | `barrier` | reads that are no older than now, whichever server answers |
 //! | `paths`, `documents` | where everything is, and what it looks like |
 //! | `view` | an election as it is: its record, and who stands in line |
 //! | `multi` | several writes that happen all or not at all |
@@ -23,6 +24,7 @@
 
 mod access;
 mod address;
+mod barrier;
 mod claims;
 mod documents;
 mod engine;

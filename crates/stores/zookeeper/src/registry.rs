@@ -1,4 +1,4 @@
-//! Reads: what others see.
+//! Reads: what others see. The connection has caught up before.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -98,7 +98,6 @@ struct Found {
 async fn all(inner: &Arc<Inner>, client: &Client) -> Result<Vec<Found>, StoreError> {
     let failed = |error: Error| classify(&error, Over::Store);
     let folder = inner.paths().nodes();
-    client.sync(&folder).await.map_err(failed)?;
     let listed = client.list_children(&folder).await.map_err(failed)?;
     let mut found = Vec::with_capacity(listed.len());
     for names in listed.chunks(MOST) {

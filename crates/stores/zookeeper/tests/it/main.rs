@@ -9,6 +9,7 @@ mod given;
 mod go;
 mod line;
 mod others;
+mod reads;
 mod rights;
 mod seed_defects;
 mod seed_library;
