@@ -13,7 +13,7 @@
 //! | `paths`, `documents` | where everything is, and what it looks like |
 //! | `view` | an election as it is: its record, and who stands in line |
 //! | `multi` | several writes that happen all or not at all |
-//! | `inner` | what all verbs share: the sessions of this store, and whom to tell |
+//! | `inner`, `seats` | what all verbs share: the sessions of this store, their requests, and whom to tell |
 //! | `sessions`, `claims`, `resignation`, `outside` | the verbs that change something |
 //! | `ledger`, `leaves` | the same for partitions, and their entries |
 //! | `registry`, `history`, `examination` | those that do not |
@@ -44,6 +44,7 @@ mod paths;
 mod random;
 mod registry;
 mod resignation;
+mod seats;
 mod sessions;
 mod store;
 mod view;

@@ -24,7 +24,7 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
         renew(inner, request.session, request.sequence, 1).await?;
         return Ok(Opening::Opened { ttl: tenant.lease });
     }
-    if lock(&inner.former).contains_key(&request.session) {
+    if lock(&inner.former).elections(request.session).is_some() {
         return Err(StoreError::SessionLost);
     }
     // By its own process's word it is over: it must not be kept a moment longer.
@@ -207,7 +207,7 @@ pub(crate) async fn end(inner: &Inner, session: SessionId, ending: Ending) -> Re
     if let Some(foreign) = &inner.foreign {
         return end_elsewhere(inner, foreign, &client, session, ending).await;
     }
-    let known = lock(&inner.former).get(&session).cloned();
+    let known = lock(&inner.former).elections(session).map(<[_]>::to_vec);
     match known {
         // Its own words come to nothing from now on, and what it stood for is known.
         Some(elections) => {
@@ -233,7 +233,7 @@ async fn end_elsewhere(
 ) -> Result<(), StoreError> {
     let there = client.check_stat(&inner.paths().session(session)).await;
     let Some(stat) = there.map_err(|error| classify(&error, Over::Store))? else { return Ok(()) };
-    let known = lock(&inner.former).get(&session).cloned();
+    let known = lock(&inner.former).elections(session).map(<[_]>::to_vec);
     let elections = match known {
         Some(elections) => elections,
         None => foreign::elections(foreign, client).await?,
