@@ -1,5 +1,6 @@
 //! The history: one znode per event, written in the transaction of what it tells.
 
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use tenure_core::{ElectionName, SessionId, Term};
 use tenure_store::{EventKind, EventQuery, EventRecord, Limit, Retention, StoreError};
@@ -127,13 +128,13 @@ pub(crate) async fn read(inner: &Inner, query: EventQuery) -> Result<Vec<EventRe
     };
     // Histories are read one after the other. What happens meanwhile is left for the next time, or a
     // reader who goes on after the newest of it would miss what came before in one that was read already.
-    let horizon = horizon(inner, &client, &elections, query.election.is_none()).await?;
+    let horizon = horizon(inner, &client, elections, &query).await?;
     let mut events = Vec::new();
-    for (election, oldest) in elections.iter().zip(horizon.oldest) {
+    for (election, oldest) in &horizon.changed {
         let folder = inner.paths().history(election);
-        events.extend(read_folder(&client, &folder, Some(election), query.after, oldest).await?);
+        events.extend(read_folder(&client, &folder, Some(election), query.after, *oldest).await?);
     }
-    if query.election.is_none() {
+    if horizon.log {
         events.extend(read_folder(&client, &inner.paths().log(), None, query.after, 0).await?);
     }
     events.retain(|event| event.id <= horizon.last);
@@ -146,40 +147,51 @@ pub(crate) async fn read(inner: &Inner, query: EventQuery) -> Result<Vec<EventRe
     Ok(events)
 }
 
+/// How far the history goes, and where there is something new for the reader.
 struct Horizon {
     last: u64,
-    /// The oldest event that is kept, per election.
-    oldest: Vec<u64>,
+    /// Elections whose record was written after the newest event that the reader knows, with the oldest event that is
+    /// kept. An event is written with the record, so there is nothing new in the history of any other.
+    changed: Vec<(ElectionName, u64)>,
+    /// Something was added to the log of nodes, which the reader wants to know.
+    log: bool,
 }
 
 async fn horizon(
     inner: &Inner,
     client: &Client,
-    elections: &[ElectionName],
-    nodes: bool,
+    elections: Vec<ElectionName>,
+    query: &EventQuery,
 ) -> Result<Horizon, StoreError> {
     let failed = |error: Error| classify(&error, Over::Store);
-    let mut last = 0;
-    let mut oldest = Vec::with_capacity(elections.len());
+    let newest = |zxid| event_id(zxid, u8::MAX >> 4);
+    let mut horizon = Horizon { last: 0, changed: Vec::new(), log: false };
+    // All on their way at once.
+    let mut asked = Vec::new();
     for elections in elections.chunks(MOST) {
         let mut reader = client.new_multi_reader();
         for election in elections {
             reader.add_get_data(&inner.paths().election(election)).map_err(failed)?;
         }
-        for (election, read) in elections.iter().zip(reader.commit().await.map_err(failed)?) {
-            let mut first = 0;
-            if let MultiReadResult::Data { data, stat } = read {
-                let path = inner.paths().election(election);
-                first = documents::read::<ElectionDocument>(&path, &data)?.oldest;
-                last = last.max(stat.mzxid);
-            }
-            oldest.push(first);
+        asked.push(reader.commit());
+    }
+    let read = try_join_all(asked).await.map_err(failed)?;
+    for (election, read) in elections.into_iter().zip(read.into_iter().flatten()) {
+        let MultiReadResult::Data { data, stat } = read else { continue };
+        horizon.last = horizon.last.max(newest(stat.mzxid));
+        if newest(stat.mzxid) > query.after {
+            let path = inner.paths().election(&election);
+            let oldest = documents::read::<ElectionDocument>(&path, &data)?.oldest;
+            horizon.changed.push((election, oldest));
         }
     }
-    if nodes && let Some(stat) = client.check_stat(&inner.paths().log()).await.map_err(failed)? {
-        last = last.max(stat.pzxid);
+    if query.election.is_none()
+        && let Some(stat) = client.check_stat(&inner.paths().log()).await.map_err(failed)?
+    {
+        horizon.last = horizon.last.max(newest(stat.pzxid));
+        horizon.log = newest(stat.pzxid) > query.after;
     }
-    Ok(Horizon { last: event_id(last, u8::MAX >> 4), oldest })
+    Ok(horizon)
 }
 
 /// Reads a folder from its newest event down to the one that the reader knows.
