@@ -14,6 +14,7 @@ use crate::foreign::{self, Foreign};
 use crate::inner::{Inner, Tenant, lock, settle};
 use crate::link::Connected;
 use crate::multi::{Multi, Stopped};
+use crate::registry;
 use crate::resignation::{Ending, leave};
 use crate::view::Pulses;
 
@@ -65,7 +66,9 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
     }
     let tenant = Tenant::new(request, asked, connected, granted.saturating_sub(allowance));
     let lease = tenant.lease;
-    let _ = inner.trim_log(&tenant.client()).await; // there is always a next time
+    // There is always a next time.
+    let _ = inner.trim_log(&tenant.client()).await;
+    let _ = registry::trim(inner, &tenant.client()).await;
     let tenant = Arc::new(tenant);
     tokio::spawn(lapse(Arc::downgrade(inner), Arc::downgrade(&tenant)));
     lock(&inner.tenants).insert(request.session, tenant);

@@ -3,14 +3,58 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{connect, name, open_for};
-use tenure_store::{Claim, EventKind, EventQuery, Resign, Store, StoreUrl};
+use crate::common::{connect, name, open_for, person};
+use futures_util::future::join_all;
+use tenure_store::{Claim, EventKind, EventQuery, NodeState, Resign, Store, StoreUrl};
 use tenure_testkit::server::ZooKeeper;
 use tenure_testkit::stage::soon;
 use tenure_zookeeper::ZooKeeperStore;
-use zookeeper_client::Client;
+use zookeeper_client::{Acls, Client, CreateMode};
 
 const LONG: Duration = Duration::from_secs(600);
+
+/// Every `tenure run` is a node of its own. As on the other stores, the newest thousand are remembered.
+#[tokio::test]
+async fn nodes_that_are_no_more_are_forgotten_when_there_are_too_many() {
+    const ENDED: usize = 1_200;
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let live = open_for(&store, 1, LONG).await;
+    let finding = async || {
+        let findings = soon(store.examine()).await.unwrap().value;
+        findings.into_iter().find(|finding| finding.name == "ended nodes").unwrap()
+    };
+    assert!(finding().await.fine);
+    let person = person(&server).await;
+    let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let written: Vec<_> = (0..ENDED)
+        .map(|number| {
+            // Half of them were never said to be over.
+            let state = if number % 2 == 0 { "left" } else { "live" };
+            let path = format!("/tenure/default/nodes/run-{number:04}");
+            let document = format!(
+                r#"{{"node":"run-{number:04}","session":"{:032x}","hostname":"h","pid":1,"state":"{state}","opened_us":{number}}}"#,
+                10_000 + number
+            );
+            (path, document)
+        })
+        .collect();
+    let made: Vec<_> =
+        written.iter().map(|(path, document)| person.create(path, document.as_bytes(), &options)).collect();
+    assert!(soon(join_all(made)).await.iter().all(Result::is_ok));
+    let told = finding().await;
+    assert!(!told.fine && told.value.contains("1200 remembered, at most 1000; 1 live"), "{told:?}");
+
+    open_for(&store, 2, LONG).await;
+    let told = finding().await;
+    assert!(told.fine, "{told:?}");
+    let nodes = soon(store.nodes()).await.unwrap().value;
+    let ended: Vec<_> = nodes.iter().filter(|node| node.state != NodeState::Live).collect();
+    assert!((900..=1_000).contains(&ended.len()), "{} are left", ended.len());
+    let newest = format!("run-{:04}", ENDED - 1);
+    assert!(ended.iter().any(|node| node.info.id.as_str() == newest), "the newest are kept");
+    assert!(nodes.iter().any(|node| node.session() == live), "and whatever lives, however old");
+}
 
 /// A feed reads whatever is new with every wake-up, however many elections there are.
 #[tokio::test(flavor = "multi_thread")]
