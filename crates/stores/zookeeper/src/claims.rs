@@ -1,6 +1,7 @@
 //! Claims: a place in line, and the lease for whoever is first when it is free.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tenure_core::{Standing, Term};
 use tenure_store::{Claim, StoreError};
@@ -17,10 +18,38 @@ use crate::view::{Pulses, View};
 
 pub(crate) async fn claim(inner: &Arc<Inner>, claim: &Claim) -> Result<Standing, StoreError> {
     let tenant = inner.expect_tenant(claim.session).await?;
-    settle(|| attempt(inner, &tenant, claim)).await
+    let confirmed = Confirmed::default();
+    settle(|| attempt(inner, &tenant, claim, &confirmed)).await
 }
 
-async fn attempt(inner: &Arc<Inner>, tenant: &Arc<Tenant>, claim: &Claim) -> Result<Standing, Stopped> {
+/// Whether what is read is no older than the claim. An old view does no harm to whoever compares and sets it, and a
+/// lease that was seen to be ours is ours as long as the session lives. But nobody is told to wait by an old view.
+#[derive(Default)]
+struct Confirmed(AtomicBool);
+
+impl Confirmed {
+    /// A transaction of this claim was answered.
+    fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Goes on if it is; or else makes it so, to read again.
+    async fn expect(&self, line: &Line) -> Result<(), Stopped> {
+        if self.0.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        line.connected.catch_up(Over::Session).await?;
+        self.note();
+        Err(Stopped::Stale)
+    }
+}
+
+async fn attempt(
+    inner: &Arc<Inner>,
+    tenant: &Arc<Tenant>,
+    claim: &Claim,
+    confirmed: &Confirmed,
+) -> Result<Standing, Stopped> {
     let (paths, line) = (inner.paths(), &tenant.line());
     let mut view = View::read(line.client(), Over::Session, paths, &claim.election).await?;
     let ended_since = claim.since.is_some_and(|since| Term::new(view.document.ended) > since);
@@ -34,6 +63,7 @@ async fn attempt(inner: &Arc<Inner>, tenant: &Arc<Tenant>, claim: &Claim) -> Res
         return lead(inner, tenant, claim, &view, term).await;
     }
     if claim.tell_only {
+        confirmed.expect(line).await?;
         note(inner, tenant, line, &view, told).await?;
         return refused(inner, line, &view).await;
     }
@@ -50,8 +80,10 @@ async fn attempt(inner: &Arc<Inner>, tenant: &Arc<Tenant>, claim: &Claim) -> Res
     }
     if stands.is_none() {
         stand(inner, tenant, line, claim, &view, place.as_ref(), told).await?;
+        confirmed.note();
         return Err(Stopped::Stale); // only now we know behind whom
     }
+    confirmed.expect(line).await?;
     let ahead = before.checked_sub(1).map(|index| waiting[index].clone()).or_else(|| view.holder().cloned());
     note(inner, tenant, line, &view, told).await?;
     queue(inner, tenant, line, claim, &view, before, ahead).await

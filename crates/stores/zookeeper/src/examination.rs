@@ -6,15 +6,17 @@ use tenure_store::{Finding, StoreError};
 
 use crate::error::{Over, classify};
 use crate::inner::Inner;
+use crate::registry::{self, MOST_ENDED};
 
 pub(crate) async fn examine(inner: &Inner) -> Result<Vec<Finding>, StoreError> {
-    let connected = inner.link.get().await?;
+    let connected = inner.link.caught_up().await?;
     let client = &connected.client;
     let failed = |error| classify(&error, Over::Store);
     let hosts = &inner.link.address.hosts;
     let tick = inner.link.tick().await?;
     let (_, stat) = client.get_data(&inner.paths().identity()).await.map_err(failed)?;
     let (acl, _) = client.get_acl(&inner.paths().base).await.map_err(failed)?;
+    let (live, ended) = registry::count(inner, client).await?;
     let open = acl.iter().any(|acl| acl.scheme() == "world");
     let say = |duration: Duration| format!("{} ms", duration.as_millis());
     Ok(vec![
@@ -32,6 +34,12 @@ pub(crate) async fn examine(inner: &Inner) -> Result<Vec<Finding>, StoreError> {
             !open,
             String::from(if open { "anybody may change Tenure's znodes" } else { "only their maker's" }),
             "name a user in the store URL (zk://user:password@…) before the first use of this path",
+        ),
+        Finding::new(
+            "ended nodes",
+            ended <= MOST_ENDED,
+            format!("{ended} remembered, at most {MOST_ENDED}; {live} live"),
+            "the oldest are forgotten when the next node starts",
         ),
         Finding::new("since", true, format!("transaction {:#x}", stat.czxid), ""),
     ])

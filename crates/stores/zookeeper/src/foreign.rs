@@ -27,6 +27,9 @@ pub(crate) struct Foreign {
 /// How soon one who waits behind a stranger asks again, whose time-out nobody knows.
 const STRANGER: Duration = Duration::from_secs(10);
 
+/// The highest terms of how many elections are remembered that no session of ours stands for.
+const MOST_HIGHEST: usize = 10_000;
+
 struct Entry {
     name: String,
     sequence: i64,
@@ -49,14 +52,12 @@ impl Foreign {
         format!("{}/{election}", self.base)
     }
 
+    /// As this connection's server knows it, which may be behind. Our own place is always seen over our own connection,
+    /// and with it all that were there before; and whoever waits is told when the one before it goes.
     async fn read(&self, client: &Client, over: Over, election: &ElectionName) -> Result<Lineup, StoreError> {
         let folder = self.folder(election);
         let failed = |error: Error| classify(&error, over);
-        let synced = client.sync(&folder);
-        let listed = client.list_children(&folder);
-        let (synced, listed) = futures_util::future::join(synced, listed).await;
-        synced.map_err(failed)?;
-        let names = match listed {
+        let names = match client.list_children(&folder).await {
             Ok(names) => names,
             Err(Error::NoNode) => Vec::new(),
             Err(error) => return Err(failed(error)),
@@ -119,6 +120,24 @@ impl Inner {
         Ok(Pulse { stamp, ttl: STRANGER, age: Age::Unknown })
     }
 
+    /// The highest term seen in an election, with this one.
+    fn highest_of(&self, election: &ElectionName, seen: Term) -> Term {
+        let mut highest = lock(&self.highest);
+        if seen == Term::NONE {
+            return highest.get(election).copied().unwrap_or(Term::NONE);
+        }
+        if highest.len() >= MOST_HIGHEST && !highest.contains_key(election) {
+            // Those are remembered that a session of ours has something to do with.
+            let tenants = lock(&self.tenants);
+            let is_ours =
+                |name: &ElectionName| tenants.values().any(|tenant| lock(&tenant.seats).contains(name));
+            highest.retain(|name, _| is_ours(name));
+        }
+        let term = highest.entry(election.clone()).or_insert(Term::NONE);
+        *term = seen.max(*term);
+        *term
+    }
+
     async fn foreign_record(
         &self,
         client: &Client,
@@ -136,10 +155,8 @@ impl Inner {
         };
         // Nobody writes it down: what this store has seen does not fall.
         let seen = holder.as_ref().map_or(Term::NONE, |holder| holder.term);
-        let mut highest = lock(&self.highest);
-        let term = highest.entry(election.clone()).or_insert(Term::NONE);
-        *term = seen.max(*term);
-        Ok(Record { term: *term, holder, heir: None, ended: lineup.ended, petition: None })
+        let term = self.highest_of(election, seen);
+        Ok(Record { term, holder, heir: None, ended: lineup.ended, petition: None })
     }
 }
 
@@ -182,6 +199,11 @@ pub(crate) async fn claim(
     claim: &Claim,
 ) -> Result<Standing, StoreError> {
     let tenant = inner.expect_tenant(claim.session).await?;
+    let stands = tenant.seat(&claim.election, |seat| seat.place.is_some());
+    if !stands {
+        // An end must not be missed, or it stands in an election that is over.
+        tenant.line().connected.catch_up(Over::Session).await?;
+    }
     settle(|| attempt(inner, foreign, &tenant, claim)).await
 }
 

@@ -1,5 +1,6 @@
 //! The history: one znode per event, written in the transaction of what it tells.
 
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use tenure_core::{ElectionName, SessionId, Term};
 use tenure_store::{EventKind, EventQuery, EventRecord, Limit, Retention, StoreError};
@@ -119,20 +120,21 @@ impl Forgotten {
 
 /// The part of the history that is asked for, oldest first.
 pub(crate) async fn read(inner: &Inner, query: EventQuery) -> Result<Vec<EventRecord>, StoreError> {
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = connected.client;
     let elections = match &query.election {
         Some(election) => vec![election.clone()],
         None => inner.elections(&client).await?,
     };
     // Histories are read one after the other. What happens meanwhile is left for the next time, or a
     // reader who goes on after the newest of it would miss what came before in one that was read already.
-    let horizon = horizon(inner, &client, &elections, query.election.is_none()).await?;
+    let horizon = horizon(inner, &client, elections, &query).await?;
     let mut events = Vec::new();
-    for (election, oldest) in elections.iter().zip(horizon.oldest) {
+    for (election, oldest) in &horizon.changed {
         let folder = inner.paths().history(election);
-        events.extend(read_folder(&client, &folder, Some(election), query.after, oldest).await?);
+        events.extend(read_folder(&client, &folder, Some(election), query.after, *oldest).await?);
     }
-    if query.election.is_none() {
+    if horizon.log {
         events.extend(read_folder(&client, &inner.paths().log(), None, query.after, 0).await?);
     }
     events.retain(|event| event.id <= horizon.last);
@@ -145,41 +147,51 @@ pub(crate) async fn read(inner: &Inner, query: EventQuery) -> Result<Vec<EventRe
     Ok(events)
 }
 
+/// How far the history goes, and where there is something new for the reader.
 struct Horizon {
     last: u64,
-    /// The oldest event that is kept, per election.
-    oldest: Vec<u64>,
+    /// Elections whose record was written after the newest event that the reader knows, with the oldest event that is
+    /// kept. An event is written with the record, so there is nothing new in the history of any other.
+    changed: Vec<(ElectionName, u64)>,
+    /// Something was added to the log of nodes, which the reader wants to know.
+    log: bool,
 }
 
 async fn horizon(
     inner: &Inner,
     client: &Client,
-    elections: &[ElectionName],
-    nodes: bool,
+    elections: Vec<ElectionName>,
+    query: &EventQuery,
 ) -> Result<Horizon, StoreError> {
     let failed = |error: Error| classify(&error, Over::Store);
-    client.sync(&inner.paths().base).await.map_err(failed)?; // one election alone was not listed
-    let mut last = 0;
-    let mut oldest = Vec::with_capacity(elections.len());
+    let newest = |zxid| event_id(zxid, u8::MAX >> 4);
+    let mut horizon = Horizon { last: 0, changed: Vec::new(), log: false };
+    // All on their way at once.
+    let mut asked = Vec::new();
     for elections in elections.chunks(MOST) {
         let mut reader = client.new_multi_reader();
         for election in elections {
             reader.add_get_data(&inner.paths().election(election)).map_err(failed)?;
         }
-        for (election, read) in elections.iter().zip(reader.commit().await.map_err(failed)?) {
-            let mut first = 0;
-            if let MultiReadResult::Data { data, stat } = read {
-                let path = inner.paths().election(election);
-                first = documents::read::<ElectionDocument>(&path, &data)?.oldest;
-                last = last.max(stat.mzxid);
-            }
-            oldest.push(first);
+        asked.push(reader.commit());
+    }
+    let read = try_join_all(asked).await.map_err(failed)?;
+    for (election, read) in elections.into_iter().zip(read.into_iter().flatten()) {
+        let MultiReadResult::Data { data, stat } = read else { continue };
+        horizon.last = horizon.last.max(newest(stat.mzxid));
+        if newest(stat.mzxid) > query.after {
+            let path = inner.paths().election(&election);
+            let oldest = documents::read::<ElectionDocument>(&path, &data)?.oldest;
+            horizon.changed.push((election, oldest));
         }
     }
-    if nodes && let Some(stat) = client.check_stat(&inner.paths().log()).await.map_err(failed)? {
-        last = last.max(stat.pzxid);
+    if query.election.is_none()
+        && let Some(stat) = client.check_stat(&inner.paths().log()).await.map_err(failed)?
+    {
+        horizon.last = horizon.last.max(newest(stat.pzxid));
+        horizon.log = newest(stat.pzxid) > query.after;
     }
-    Ok(Horizon { last: event_id(last, u8::MAX >> 4), oldest })
+    Ok(horizon)
 }
 
 /// Reads a folder from its newest event down to the one that the reader knows.
@@ -238,11 +250,10 @@ impl Inner {
         Ok(())
     }
 
-    /// All elections that were ever stood for.
+    /// All elections that were ever stood for, as this connection's server knows it.
     pub(crate) async fn elections(&self, client: &Client) -> Result<Vec<ElectionName>, StoreError> {
         let folder = self.paths().elections();
         let failed = |error: Error| classify(&error, Over::Store);
-        client.sync(&folder).await.map_err(failed)?;
         let listed = client.list_children(&folder).await.map_err(failed)?;
         let mut elections: Vec<_> = listed.iter().filter_map(|name| election_of(name)).collect();
         elections.sort_unstable();

@@ -14,6 +14,7 @@ use crate::foreign::Foreign;
 use crate::link::{Connected, Link};
 use crate::multi::Stopped;
 use crate::paths::{Paths, Place};
+use crate::seats::{Former, Seat, Seats};
 
 /// How often a verb reads again because the world has changed under it.
 const TRIES: usize = 200;
@@ -30,8 +31,8 @@ pub(crate) struct Inner {
     pub opening: tokio::sync::Mutex<()>,
     /// The sessions that live on connections of this store.
     pub tenants: Mutex<HashMap<SessionId, Arc<Tenant>>>,
-    /// Those that did, with what they stood for. They are not opened again.
-    pub former: Mutex<HashMap<SessionId, Vec<ElectionName>>>,
+    /// Those that did.
+    pub former: Mutex<Former>,
     /// The holders whose departure an observer is told of.
     pub observed: Mutex<HashSet<String>>,
     /// Whose session is whose: that never changes, and a second hand-over to it need not ask.
@@ -61,10 +62,8 @@ impl Inner {
         if let Some(tenant) = self.tenant(session) {
             return Ok(tenant);
         }
-        let client = self.link.get().await?.client;
-        let path = self.paths().session(session);
-        let (synced, there) = (client.sync(&path), client.check_stat(&path));
-        let (_, there) = futures_util::future::join(synced, there).await;
+        let connected = self.link.caught_up().await?;
+        let there = connected.client.check_stat(&self.paths().session(session)).await;
         match there.map_err(|error| classify(&error, Over::Store))? {
             Some(_) => Err(StoreError::unavailable(
                 "this session lives on another connection to ZooKeeper, which alone can keep it",
@@ -108,8 +107,8 @@ impl Inner {
     /// does away with the rest.
     pub(crate) fn let_go(&self, session: SessionId) {
         if let Some(tenant) = lock(&self.tenants).remove(&session) {
-            let elections = lock(&tenant.seats).keys().cloned().collect();
-            lock(&self.former).insert(session, elections);
+            let elections = lock(&tenant.seats).iter().map(|(election, _)| election.clone()).collect();
+            lock(&self.former).add(session, elections);
         }
     }
 
@@ -119,9 +118,7 @@ impl Inner {
 
     /// Whether a session of this store waits in this line: then it is told by whoever stands before it.
     pub(crate) fn is_queued(&self, election: &ElectionName) -> bool {
-        lock(&self.tenants)
-            .values()
-            .any(|tenant| lock(&tenant.seats).get(election).is_some_and(|seat| seat.queued))
+        lock(&self.tenants).values().any(|tenant| lock(&tenant.seats).is_queued(election))
     }
 }
 
@@ -155,7 +152,7 @@ pub(crate) struct Tenant {
     pub lease: Duration,
     /// The highest that was sent. Requests arrive in the order in which they are sent, so it never falls.
     sequence: Mutex<u64>,
-    pub seats: Mutex<HashMap<ElectionName, Seat>>,
+    pub seats: Mutex<Seats>,
     /// The znodes that wake us when they go.
     pub watched: Mutex<HashSet<String>>,
     /// When the last renewal was asked for that was answered.
@@ -174,22 +171,6 @@ impl Line {
     pub(crate) fn client(&self) -> &Client {
         &self.connected.client
     }
-}
-
-/// What a session knows of its own requests for one election. All of them pass through here.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Seat {
-    /// The highest attempt of a resignation: claims with a lower one were overtaken.
-    pub barrier: u64,
-    /// The highest attempt of a claim that was answered with a place or a lease. A resignation with a lower
-    /// one was sent before that answer, so it is void.
-    pub answered: u64,
-    /// The name of our znode in line, once its owner was seen to be this session.
-    pub place: Option<String>,
-    /// Waits behind somebody.
-    pub queued: bool,
-    /// In the layout of another library: the place whose lease was counted.
-    pub counted: Option<String>,
 }
 
 impl Tenant {
@@ -247,7 +228,7 @@ impl Tenant {
     }
 
     pub(crate) fn seat<T>(&self, election: &ElectionName, change: impl FnOnce(&mut Seat) -> T) -> T {
-        change(lock(&self.seats).entry(election.clone()).or_default())
+        change(lock(&self.seats).of(election))
     }
 
     /// The highest sequence of all that were asked for so far.

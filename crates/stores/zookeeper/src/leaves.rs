@@ -38,7 +38,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// No older than now.
+    /// As this connection's server knows it: it has caught up, or what is written names the version.
     pub(crate) async fn read(
         inner: &Inner,
         client: &Client,
@@ -46,10 +46,7 @@ impl Head {
         election: &ElectionName,
     ) -> Result<Self, StoreError> {
         let path = inner.paths().ledger(election);
-        let (synced, read) = (client.sync(&path), client.get_data(&path));
-        let (synced, read) = futures_util::future::join(synced, read).await;
-        synced.map_err(|error| classify(&error, over))?;
-        match read {
+        match client.get_data(&path).await {
             Ok((data, stat)) => {
                 Ok(Self { document: documents::read(&path, &data)?, version: Some(stat.version) })
             }

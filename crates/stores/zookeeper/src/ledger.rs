@@ -86,7 +86,8 @@ async fn present(
 }
 
 pub(crate) async fn survey(inner: &Inner, election: &ElectionName) -> Result<Survey, StoreError> {
-    let (client, paths) = (inner.link.get().await?.client, inner.paths());
+    let connected = inner.link.caught_up().await?;
+    let (client, paths) = (connected.client, inner.paths());
     let head = Head::read(inner, &client, Over::Store, election).await?.document;
     let workers = paths.workers(election);
     let found = folder(&client, &workers).await?;
@@ -124,7 +125,8 @@ pub(crate) async fn survey(inner: &Inner, election: &ElectionName) -> Result<Sur
 /// All at once, however much that is: it had to be read anyway.
 pub(crate) async fn leaf(inner: &Inner, query: &LedgerQuery) -> Result<Leaf, StoreError> {
     let LedgerQuery { election, since, of } = query;
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = connected.client;
     let head = Head::read(inner, &client, Over::Store, election).await?.document;
     let changed = head.leaves.iter().filter(|(_, revision)| **revision > *since);
     let changed = changed.map(|(name, _)| name.clone()).collect();
@@ -173,6 +175,8 @@ async fn task_lists(
 
 pub(crate) async fn publish(inner: &Arc<Inner>, publication: &Publication) -> Result<Published, StoreError> {
     let tenant = inner.expect_tenant(publication.lease.session).await?;
+    // What it is judged by, others have written: the coordinator knows it by another connection.
+    tenant.line().connected.catch_up(Over::Session).await?;
     settle(async || {
         let line = tenant.line();
         let (client, Publication { lease, after, changes, .. }) = (line.client(), publication);
@@ -281,6 +285,8 @@ async fn write(
 pub(crate) async fn acknowledge(inner: &Arc<Inner>, release: &Release) -> Result<u64, StoreError> {
     let Release { election, session, released } = release;
     let tenant = inner.expect_tenant(*session).await?;
+    // A revocation that the worker knows of must not be missed, or it is never acknowledged.
+    tenant.line().connected.catch_up(Over::Session).await?;
     settle(async || {
         let line = tenant.line();
         let client = line.client();
@@ -334,7 +340,8 @@ pub(crate) async fn enlist(inner: &Arc<Inner>, enlistment: &Enlistment) -> Resul
 
 pub(crate) async fn arrange(inner: &Inner, arrangement: &Arrangement) -> Result<Arranged, StoreError> {
     let Arrangement { election, list, seen, document } = arrangement;
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = connected.client;
     settle(async || {
         let mut head = Head::read(inner, &client, Over::Store, election).await?;
         let lists = task_lists(inner, &client, election).await?;

@@ -9,10 +9,11 @@
 //! | `address`, `access` | the store URL: where the servers are, below which znode; as whom, and over what |
 //! | `engine` | a thread with a runtime of its own, which the application cannot starve |
 //! | `link` | connections: every one is opened there, and in the same way |
+//! | `barrier` | reads that are no older than now, whichever server answers |
 //! | `paths`, `documents` | where everything is, and what it looks like |
 //! | `view` | an election as it is: its record, and who stands in line |
 //! | `multi` | several writes that happen all or not at all |
-//! | `inner` | what all verbs share: the sessions of this store, and whom to tell |
+//! | `inner`, `seats` | what all verbs share: the sessions of this store, their requests, and whom to tell |
 //! | `sessions`, `claims`, `resignation`, `outside` | the verbs that change something |
 //! | `ledger`, `leaves` | the same for partitions, and their entries |
 //! | `registry`, `history`, `examination` | those that do not |
@@ -23,6 +24,7 @@
 
 mod access;
 mod address;
+mod barrier;
 mod claims;
 mod documents;
 mod engine;
@@ -42,6 +44,7 @@ mod paths;
 mod random;
 mod registry;
 mod resignation;
+mod seats;
 mod sessions;
 mod store;
 mod view;

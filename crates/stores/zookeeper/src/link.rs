@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use zookeeper_client::{Client, Connector, CreateMode, CreateOptions, Error, SessionState};
 
 use crate::address::Address;
+use crate::barrier::ReadBarrier;
 use crate::engine::Engine;
 use crate::error::{Over, classify, no_connection};
 use crate::paths::Paths;
@@ -27,12 +28,18 @@ pub(crate) struct Connected {
     pub identity: StoreIdentity,
     /// Where it is driven. It ends with the last who holds this.
     pub wire: Arc<Engine>,
+    barrier: Arc<ReadBarrier>,
 }
 
 impl Connected {
     /// Whether there is a server at its other end, as far as anybody knows.
     pub(crate) fn is_usable(&self) -> bool {
         self.wire.runs() && self.client.state() == SessionState::SyncConnected
+    }
+
+    /// Whatever is read over this connection afterwards is no older than now, whichever server answers.
+    pub(crate) async fn catch_up(&self, over: Over) -> Result<(), StoreError> {
+        self.barrier.pass(&self.client, over).await
     }
 }
 
@@ -68,7 +75,14 @@ impl Link {
         }
         let (client, wire) = self.connect(Self::connector(PATIENCE)).await?;
         let identity = self.prepare(&client).await?;
-        Ok(slot.insert(Connected { client, identity, wire }).clone())
+        Ok(slot.insert(self.connected(client, identity, wire)).clone())
+    }
+
+    /// The same, over which whatever is read is no older than now.
+    pub(crate) async fn caught_up(&self) -> Result<Connected, StoreError> {
+        let connected = self.get().await?;
+        connected.catch_up(Over::Store).await?;
+        Ok(connected)
     }
 
     /// The application's, for as long as it lasts. It looks for servers by itself.
@@ -89,7 +103,7 @@ impl Link {
         let identity = self.prepare(client).await?;
         // Nothing runs there: it only tells that this connection is not over.
         let wire = Arc::new(Engine::start("tenure-zk-wire")?);
-        Ok(slot.insert(Connected { client: client.clone(), identity, wire }).clone())
+        Ok(slot.insert(self.connected(client.clone(), identity, wire)).clone())
     }
 
     /// A session of its own, which outlives the connection: only time or its own word ends it.
@@ -118,7 +132,12 @@ impl Link {
         let connector = connector.with_detached().with_connection_timeout(silence(ttl));
         let (client, wire) = self.connect(connector).await?;
         let identity = self.identity(&client).await?;
-        Ok(Connected { client, identity, wire })
+        Ok(self.connected(client, identity, wire))
+    }
+
+    fn connected(&self, client: Client, identity: StoreIdentity, wire: Arc<Engine>) -> Connected {
+        let barrier = Arc::new(ReadBarrier::new(self.paths.identity()));
+        Connected { client, identity, wire, barrier }
     }
 
     fn connector(timeout: Duration) -> Connector {

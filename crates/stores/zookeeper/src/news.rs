@@ -166,11 +166,11 @@ pub(crate) fn expired(inner: &Arc<Inner>, node: &str, session: &str) {
 }
 
 async fn strike_off(inner: &Inner, node: &str, session: &str) -> Result<(), StoreError> {
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = connected.client;
     let failed = |error| classify(&error, Over::Store);
     let path = inner.paths().node(&documents::node("elections", node)?);
     let pulse = inner.paths().session(documents::session(&path, session)?);
-    client.sync(&path).await.map_err(failed)?;
     let (data, stat) = client.get_data(&path).await.map_err(failed)?;
     let mut known: NodeDocument = documents::read(&path, &data)?;
     let lives = client.check_stat(&pulse).await.map_err(failed)?.is_some();

@@ -20,9 +20,10 @@ pub(crate) async fn delete(
     election: &ElectionName,
     force: bool,
 ) -> Result<Deletion, StoreError> {
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = &connected.client;
     let (deletion, withdrawn) = settle(async || {
-        let view = View::read(&client, Over::Store, inner.paths(), election).await?;
+        let view = View::read(client, Over::Store, inner.paths(), election).await?;
         if !view.document.stood {
             return Ok((Deletion::Absent, Vec::new()));
         }
@@ -39,13 +40,13 @@ pub(crate) async fn delete(
             transition.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, json!({"reason": "lapsed"}));
         }
         transition.tell(EventKind::ElectionDeleted, None, ended, json!({}));
-        let mut multi = Multi::new(&client, Over::Store);
+        let mut multi = Multi::new(client, Over::Store);
         let forgotten = transition.add_to(&mut multi, inner);
         if let Some((_, session, _)) = holder_of(&view) {
             multi.set(&inner.paths().notices(session), b"", None);
         }
         multi.commit().await?;
-        forgotten.remove(&client);
+        forgotten.remove(client);
         let waiting = view.waiting().into_iter().map(|place| place.name.clone()).collect();
         Ok((Deletion::Ended, waiting))
     })
@@ -64,12 +65,13 @@ pub(crate) async fn petition(
     election: &ElectionName,
     to: Option<&NodeId>,
 ) -> Result<Petitioned, StoreError> {
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = &connected.client;
     settle(async || {
-        let view = View::read(&client, Over::Store, inner.paths(), election).await?;
+        let view = View::read(client, Over::Store, inner.paths(), election).await?;
         let Some((leader, session, term)) = holder_of(&view) else { return Ok(Petitioned::NobodyLeads) };
         if let Some(to) = to {
-            let nodes = view.nodes(&client, Over::Store, inner.paths()).await?;
+            let nodes = view.nodes(client, Over::Store, inner.paths()).await?;
             let mut waiting = view.waiting().into_iter();
             if !waiting.any(|place| nodes.get(&place.session).is_some_and(|node| node == to.as_str())) {
                 return Ok(Petitioned::NotStanding);
@@ -85,11 +87,11 @@ pub(crate) async fn petition(
         transition.document.petition = Some(petition);
         let data = to.map_or_else(|| json!({}), |to| json!({"to": to.as_str()}));
         transition.tell(EventKind::TransferRequested, Some(&leader), term.number(), data);
-        let mut multi = Multi::new(&client, Over::Store);
+        let mut multi = Multi::new(client, Over::Store);
         let forgotten = transition.add_to(&mut multi, inner);
         multi.set(&inner.paths().notices(session), election.as_str().as_bytes(), None);
         multi.commit().await?;
-        forgotten.remove(&client);
+        forgotten.remove(client);
         Ok(noted)
     })
     .await
@@ -97,10 +99,11 @@ pub(crate) async fn petition(
 
 /// What a leader says of the whole cluster: told once.
 pub(crate) async fn declare(inner: &Inner, declaration: &Declaration) -> Result<bool, StoreError> {
-    let client = inner.link.get().await?.client;
+    let connected = inner.link.caught_up().await?;
+    let client = &connected.client;
     let Declaration { lease, degraded, live, minimum } = declaration;
     settle(async || {
-        let view = View::read(&client, Over::Store, inner.paths(), &lease.election).await?;
+        let view = View::read(client, Over::Store, inner.paths(), &lease.election).await?;
         let Some((node, session, term)) = holder_of(&view) else { return Ok(false) };
         if (session, term) != (lease.session, lease.term) || view.document.degraded == *degraded {
             return Ok(false);
@@ -110,11 +113,11 @@ pub(crate) async fn declare(inner: &Inner, declaration: &Declaration) -> Result<
         transition.document.degraded = *degraded;
         let data = json!({"live": live, "minimum": minimum});
         transition.tell(kind, Some(&node), term.number(), data);
-        let mut multi = Multi::new(&client, Over::Store);
+        let mut multi = Multi::new(client, Over::Store);
         multi.exists(&inner.paths().session(session));
         let forgotten = transition.add_to(&mut multi, inner);
         multi.commit().await?;
-        forgotten.remove(&client);
+        forgotten.remove(client);
         Ok(true)
     })
     .await

@@ -1,10 +1,11 @@
-//! Reads: what others see.
+//! Reads: what others see. The connection has caught up before.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join, try_join_all};
 use tenure_core::{ElectionName, Record};
 use tenure_store::{Candidate, NodeRecord, NodeState, StoreError};
 use zookeeper_client::{Client, Error, MultiReadResult, Stat};
@@ -62,7 +63,9 @@ pub(crate) async fn elections(
 }
 
 pub(crate) async fn nodes(inner: &Arc<Inner>, client: &Client) -> Result<Vec<NodeRecord>, StoreError> {
-    let mut nodes: Vec<_> = all(inner, client).await?.into_iter().map(|found| found.record).collect();
+    let found = all(inner, client).await?;
+    announce(inner, &found);
+    let mut nodes: Vec<_> = found.into_iter().map(|found| found.record).collect();
     nodes.sort_by(|one, other| one.info.id.cmp(&other.info.id));
     Ok(nodes)
 }
@@ -74,7 +77,9 @@ pub(crate) async fn purge(
     older_than: Duration,
 ) -> Result<u64, StoreError> {
     let mut purged = 0;
-    for found in all(inner, client).await? {
+    let found = all(inner, client).await?;
+    announce(inner, &found);
+    for found in found {
         let age = SystemTime::now().duration_since(found.record.renewed_at).unwrap_or_default();
         if found.record.state == NodeState::Live || age <= older_than {
             continue;
@@ -88,17 +93,55 @@ pub(crate) async fn purge(
     Ok(purged)
 }
 
+/// How many nodes are remembered that are no more: as many as on every store.
+pub(crate) const MOST_ENDED: usize = 1_000;
+
+/// How many nodes live, and how many are remembered that are no more.
+pub(crate) async fn count(inner: &Inner, client: &Client) -> Result<(usize, usize), StoreError> {
+    let (nodes, sessions) = (inner.paths().nodes(), inner.paths().sessions());
+    let (nodes, live) = try_join(client.check_stat(&nodes), client.check_stat(&sessions))
+        .await
+        .map_err(|error| classify(&error, Over::Store))?;
+    let children =
+        |stat: Option<Stat>| stat.and_then(|stat| usize::try_from(stat.num_children).ok()).unwrap_or(0);
+    let (nodes, live) = (children(nodes), children(live));
+    Ok((live, nodes.saturating_sub(live)))
+}
+
+/// Forgets the oldest of those that are no more, if there are too many; some more than needed, since all have to be
+/// read to find them.
+pub(crate) async fn trim(inner: &Arc<Inner>, client: &Client) -> Result<(), StoreError> {
+    if count(inner, client).await?.1 <= MOST_ENDED {
+        return Ok(());
+    }
+    let mut ended = all(inner, client).await?;
+    ended.retain(|found| found.record.state != NodeState::Live);
+    ended.sort_by_key(|found| Reverse(found.record.opened_at));
+    let oldest = ended.iter().skip(MOST_ENDED - MOST_ENDED / 10);
+    let deleted: Vec<_> = oldest.map(|found| client.delete(&found.path, Some(found.version))).collect();
+    join_all(deleted).await; // one that is back, or was forgotten by another, is left alone
+    Ok(())
+}
+
 /// A node, and where that is written.
 struct Found {
     record: NodeRecord,
     path: String,
     version: i32,
+    /// Its session is over, and nobody has said so.
+    unannounced: bool,
 }
 
-async fn all(inner: &Arc<Inner>, client: &Client) -> Result<Vec<Found>, StoreError> {
+/// Whoever sees that a session is over says so.
+fn announce(inner: &Arc<Inner>, found: &[Found]) {
+    for found in found.iter().filter(|found| found.unannounced) {
+        news::expired(inner, found.record.info.id.as_str(), &found.record.session().to_string());
+    }
+}
+
+async fn all(inner: &Inner, client: &Client) -> Result<Vec<Found>, StoreError> {
     let failed = |error: Error| classify(&error, Over::Store);
     let folder = inner.paths().nodes();
-    client.sync(&folder).await.map_err(failed)?;
     let listed = client.list_children(&folder).await.map_err(failed)?;
     let mut found = Vec::with_capacity(listed.len());
     for names in listed.chunks(MOST) {
@@ -113,13 +156,8 @@ async fn all(inner: &Arc<Inner>, client: &Client) -> Result<Vec<Found>, StoreErr
         let live: HashMap<String, Content> = get(client, &sessions).await?.into_iter().collect();
         for ((document, session, path, stat), pulse_path) in known.into_iter().zip(sessions) {
             let renewed = live.get(&pulse_path);
-            if document.state == State::Live && renewed.is_none() {
-                news::expired(inner, &document.node, &document.session); // whoever sees it says so
-            }
-            let state = match document.state {
-                State::Live if renewed.is_none() => NodeState::Expired,
-                state => state.into(),
-            };
+            let unannounced = document.state == State::Live && renewed.is_none();
+            let state = if unannounced { NodeState::Expired } else { document.state.into() };
             let pulse = match renewed {
                 Some((data, _)) => documents::read::<PulseDocument>(&pulse_path, data)?.pulse(session),
                 None => Pulses::default().of(session),
@@ -131,7 +169,7 @@ async fn all(inner: &Arc<Inner>, client: &Client) -> Result<Vec<Found>, StoreErr
                 opened_at: documents::time(document.opened_us),
                 renewed_at: changed_at(renewed.map_or(&stat, |(_, stat)| stat)),
             };
-            found.push(Found { record, path, version: stat.version });
+            found.push(Found { record, path, version: stat.version, unannounced });
         }
     }
     Ok(found)

@@ -32,12 +32,9 @@ pub(crate) async fn resign(inner: &Arc<Inner>, resign: &Resign) -> Result<(), St
 
 async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), Stopped> {
     let (paths, line) = (inner.paths(), tenant.line());
-    // Whoever leads has seen by this connection that it does. A candidate may have been passed a
-    // lease that its server does not know of yet.
-    let view = match resign.term {
-        Some(_) => View::seen(line.client(), Over::Session, paths, &resign.election).await?,
-        None => View::read(line.client(), Over::Session, paths, &resign.election).await?,
-    };
+    // It may be old: our own place is always seen over our own connection, and whatever else has changed makes the
+    // transaction stale.
+    let view = View::read(line.client(), Over::Session, paths, &resign.election).await?;
     // It must not undo a claim that was sent after it: its node may have been told since that it leads.
     if tenant.seat(&resign.election, |seat| seat.answered > resign.attempt) {
         return Ok(());
@@ -55,6 +52,9 @@ async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), 
         }
         let next = successor(inner, (line.client(), Over::Session), &view, resign.to.as_ref()).await?;
         forgotten = Some(pass_on(inner, &mut multi, &view, next));
+    } else if let Some(version) = view.version {
+        // A lease may be passed on to it this very moment: then it is given up as one.
+        multi.unchanged(&paths.election(&resign.election), version);
     }
     multi.delete(&format!("{}/{}", paths.line(&resign.election), place.name));
     multi.commit().await?;
@@ -144,7 +144,7 @@ pub(crate) enum Ending {
     Superseded,
 }
 
-/// Takes a session that is over out of the line of an election, and frees its lease.
+/// Takes a session that is over out of the line of an election, and frees its lease. The connection has caught up.
 pub(crate) async fn leave(
     inner: &Inner,
     client: &Client,

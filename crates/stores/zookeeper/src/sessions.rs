@@ -14,6 +14,7 @@ use crate::foreign::{self, Foreign};
 use crate::inner::{Inner, Tenant, lock, settle};
 use crate::link::Connected;
 use crate::multi::{Multi, Stopped};
+use crate::registry;
 use crate::resignation::{Ending, leave};
 use crate::view::Pulses;
 
@@ -24,7 +25,7 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
         renew(inner, request.session, request.sequence, 1).await?;
         return Ok(Opening::Opened { ttl: tenant.lease });
     }
-    if lock(&inner.former).contains_key(&request.session) {
+    if lock(&inner.former).elections(request.session).is_some() {
         return Err(StoreError::SessionLost);
     }
     // By its own process's word it is over: it must not be kept a moment longer.
@@ -33,10 +34,11 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
     }
     let asked = clock::now();
     // Looked for before anything is ended, or connected: an occupied node id changes nothing.
-    let store = inner.link.get().await?;
+    let store = inner.link.caught_up().await?;
     if let Found::Occupied(opening) = occupant(inner, &store.client, request).await? {
         return Ok(opening);
     }
+    // A session of ZooKeeper is opened by a transaction: this connection has caught up.
     let connected = inner.link.open(request.ttl).await?;
     let granted = connected.client.session_timeout();
     if granted < request.ttl {
@@ -64,7 +66,9 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
     }
     let tenant = Tenant::new(request, asked, connected, granted.saturating_sub(allowance));
     let lease = tenant.lease;
-    let _ = inner.trim_log(&tenant.client()).await; // there is always a next time
+    // There is always a next time.
+    let _ = inner.trim_log(&tenant.client()).await;
+    let _ = registry::trim(inner, &tenant.client()).await;
     let tenant = Arc::new(tenant);
     tokio::spawn(lapse(Arc::downgrade(inner), Arc::downgrade(&tenant)));
     lock(&inner.tenants).insert(request.session, tenant);
@@ -79,10 +83,7 @@ enum Found {
 
 async fn occupant(inner: &Inner, client: &Client, request: &Open) -> Result<Found, StoreError> {
     let path = inner.paths().node(&request.node.id);
-    let synced = client.sync(&path);
-    let read = client.get_data(&path);
-    let (_, read) = futures_util::future::join(synced, read).await;
-    let (data, stat) = match read {
+    let (data, stat) = match client.get_data(&path).await {
         Ok(read) => read,
         Err(Error::NoNode) => return Ok(Found::Free(None)),
         Err(error) => return Err(classify(&error, Over::Store)),
@@ -203,11 +204,13 @@ pub(crate) async fn renew(
 /// Ends a session: everything under it is free. Unknown and closed ones are no error.
 pub(crate) async fn end(inner: &Inner, session: SessionId, ending: Ending) -> Result<(), StoreError> {
     inner.let_go(session);
-    let client = inner.link.get().await?.client;
+    // A place that its own connection has made must not be missed: it would stay until the session times out.
+    let connected = inner.link.caught_up().await?;
+    let client = connected.client;
     if let Some(foreign) = &inner.foreign {
         return end_elsewhere(inner, foreign, &client, session, ending).await;
     }
-    let known = lock(&inner.former).get(&session).cloned();
+    let known = lock(&inner.former).elections(session).map(<[_]>::to_vec);
     match known {
         // Its own words come to nothing from now on, and what it stood for is known.
         Some(elections) => {
@@ -231,11 +234,9 @@ async fn end_elsewhere(
     session: SessionId,
     ending: Ending,
 ) -> Result<(), StoreError> {
-    let path = inner.paths().session(session);
-    let (synced, there) = (client.sync(&path), client.check_stat(&path));
-    let (_, there) = futures_util::future::join(synced, there).await;
+    let there = client.check_stat(&inner.paths().session(session)).await;
     let Some(stat) = there.map_err(|error| classify(&error, Over::Store))? else { return Ok(()) };
-    let known = lock(&inner.former).get(&session).cloned();
+    let known = lock(&inner.former).elections(session).map(<[_]>::to_vec);
     let elections = match known {
         Some(elections) => elections,
         None => foreign::elections(foreign, client).await?,
@@ -290,7 +291,7 @@ async fn leave_all(
         .map(|_| ())
 }
 
-/// Removes the session's own znodes, and says so of its node.
+/// Removes the session's own znodes, and says so of its node. The connection has caught up.
 async fn strike_off(
     inner: &Inner,
     client: &Client,
@@ -301,7 +302,6 @@ async fn strike_off(
     let failed = |error: Error| classify(&error, Over::Store);
     let struck = settle(async || {
         let path = paths.session(session);
-        client.sync(&path).await.map_err(failed)?;
         let data = match client.get_data(&path).await {
             Ok((data, _)) => data,
             Err(Error::NoNode) => return Ok(false),

@@ -169,7 +169,7 @@ impl Store for ZooKeeperStore {
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
         self.ask(move |inner| async move {
-            let connected = inner.link.get().await?;
+            let connected = inner.link.caught_up().await?;
             let (record, holder) = match &inner.foreign {
                 Some(shared) => {
                     foreign::checked(shared, &election)?;
@@ -208,7 +208,7 @@ impl Store for ZooKeeperStore {
 
     fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {
         self.ask(move |inner| async move {
-            let client = inner.link.get().await?.client;
+            let client = inner.link.caught_up().await?.client;
             match &inner.foreign {
                 Some(shared) => foreign::candidates(shared, &client, &election).await,
                 None => registry::candidates(&inner, &client, &election).await,
@@ -218,7 +218,7 @@ impl Store for ZooKeeperStore {
 
     fn elections(&self) -> Pending<'_, Reply<Vec<(ElectionName, Record)>>> {
         self.ask(|inner| async move {
-            let client = inner.link.get().await?.client;
+            let client = inner.link.caught_up().await?.client;
             let Some(shared) = &inner.foreign else { return registry::elections(&inner, &client).await };
             let mut records = Vec::new();
             for election in foreign::elections(shared, &client).await? {
@@ -231,7 +231,7 @@ impl Store for ZooKeeperStore {
 
     fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>> {
         self.ask(|inner| async move {
-            let client = inner.link.get().await?.client;
+            let client = inner.link.caught_up().await?.client;
             registry::nodes(&inner, &client).await
         })
     }
@@ -242,7 +242,7 @@ impl Store for ZooKeeperStore {
 
     fn purge(&self, older_than: Duration) -> Pending<'_, Reply<u64>> {
         self.ask(move |inner| async move {
-            let client = inner.link.get().await?.client;
+            let client = inner.link.caught_up().await?.client;
             registry::purge(&inner, &client, older_than).await
         })
     }

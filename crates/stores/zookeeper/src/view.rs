@@ -24,23 +24,9 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Reads the record and the line, no older than now.
+    /// Reads the record and the line as this connection's server knows them, which may be behind: for whoever writes
+    /// only if it is so, and after [`catch_up`](crate::link::Connected::catch_up).
     pub(crate) async fn read(
-        client: &Client,
-        over: Over,
-        paths: &Paths,
-        election: &ElectionName,
-    ) -> Result<Self, StoreError> {
-        // Both are on their way at once, and answered in this order.
-        let synced = client.sync(&paths.election(election));
-        let seen = Self::seen(client, over, paths, election);
-        let (synced, seen) = futures_util::future::join(synced, seen).await;
-        synced.map_err(|error| classify(&error, over))?;
-        seen
-    }
-
-    /// The same as this connection's server knows it, which may be behind: for whoever writes only if it is so.
-    pub(crate) async fn seen(
         client: &Client,
         over: Over,
         paths: &Paths,

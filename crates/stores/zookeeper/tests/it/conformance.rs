@@ -1,4 +1,4 @@
-//! The promises of a store, on three real servers: on one, a missing `sync` goes unnoticed.
+//! The promises of a store, on three real servers: on one, an answer that is old goes unnoticed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -8,7 +8,7 @@ use tenure_store::{Store, StoreUrl};
 use tenure_testkit::checker::check_leaderships;
 use tenure_testkit::proxy::Proxy;
 use tenure_testkit::server::ZooKeeper;
-use tenure_testkit::stage::{ELECTION, Witness, brief, lead, soon, stand, start, until};
+use tenure_testkit::stage::{ELECTION, Witness, brief, calm, lead, soon, stand, start, until};
 use tenure_zookeeper::ZooKeeperStore;
 use zookeeper_client::Client;
 
@@ -24,8 +24,8 @@ async fn client(hosts: &str, timeout: Duration) -> Client {
 #[tokio::test(flavor = "multi_thread")]
 async fn one_connection_carries_all_elections_and_stays_the_applications() {
     let server = ZooKeeper::start();
-    let client = client(&server.hosts(), Duration::from_secs(10)).await;
-    let node = soon(brief("a").start(store(&client).await)).await.unwrap();
+    let client = client(&server.hosts(), Duration::from_secs(30)).await;
+    let node = soon(calm("a").start(store(&client).await)).await.unwrap();
     let billing = node.election("billing").unwrap();
     let (reports, billing) = (lead(&node).await, soon(billing.elected()).await.unwrap());
     let connections = server.connections(0);
@@ -46,7 +46,7 @@ async fn one_connection_carries_all_elections_and_stays_the_applications() {
     assert!(client.list_children("/tenure/default/sessions").await.unwrap().is_empty());
 
     // Another node may use it after that.
-    let node = soon(brief("b").start(store(&client).await)).await.unwrap();
+    let node = soon(calm("b").start(store(&client).await)).await.unwrap();
     assert_eq!(lead(&node).await.term(), Term::new(2));
 }
 

@@ -6,7 +6,7 @@
 use crate::common::person;
 use tenure::{ElectionError, Node, Reason};
 use tenure_testkit::server::ZooKeeper;
-use tenure_testkit::stage::{ELECTION, brief, lead, soon, stand, start, until};
+use tenure_testkit::stage::{ELECTION, calm, lead, soon, stand, start, until};
 use zookeeper_client::{Acls, Client, CreateMode};
 
 const FOLDER: &str = "/services/reports";
@@ -58,7 +58,7 @@ impl Go {
 }
 
 async fn ours(server: &ZooKeeper, id: &str) -> Node {
-    start(brief(id), &format!("{}/services?layout=go-leaderelection", server.url())).await
+    start(calm(id), &format!("{}/services?layout=go-leaderelection", server.url())).await
 }
 
 #[tokio::test]

@@ -13,7 +13,8 @@ use tenure_testkit::stage::{ELECTION, until};
 use tenure_zookeeper::ZooKeeperStore;
 
 const CANDIDATES: u128 = 500;
-const LONG: Duration = Duration::from_secs(120);
+/// Nobody renews, and five hundred sessions are opened one after the other.
+const LONG: Duration = Duration::from_secs(3_600);
 
 /// Who watches which place: connections of candidates, by the path that they watch.
 fn watches(server: &ZooKeeper) -> BTreeMap<String, Vec<String>> {
@@ -131,10 +132,7 @@ async fn a_resignation_grants_the_lease_to_the_next_in_line_by_the_same_write() 
     let server = ZooKeeper::start();
     let store = connect(&server.url()).await.unwrap();
     let sessions = standing(&store, 3).await;
-    let resign = async |session, attempt| {
-        let resign = Resign { session, election: name(ELECTION), attempt, term: None, to: None };
-        store.resign(resign).await.unwrap();
-    };
+    let resign = async |session, attempt| resign(&store, session, attempt).await;
     let holder =
         async || store.read(name(ELECTION)).await.unwrap().value.holder.map(|one| one.pulse.stamp.session);
     resign(sessions[0], 2).await;
@@ -158,6 +156,55 @@ async fn a_resignation_grants_the_lease_to_the_next_in_line_by_the_same_write() 
         found.unwrap_or_else(|| panic!("no {kind:?} of term {term} in {history:?}")).time
     };
     assert_eq!(when(EventKind::LeaderResigned, 1), when(EventKind::LeaderElected, 2));
+}
+
+async fn resign(store: &ZooKeeperStore, session: SessionId, attempt: u64) {
+    let resign = Resign { session, election: name(ELECTION), attempt, term: None, to: None };
+    store.resign(resign).await.unwrap();
+}
+
+/// A candidate that is unhealthy withdraws, say.
+#[tokio::test]
+async fn a_candidate_that_withdraws_is_out_of_line_at_once_and_the_lease_passes_it_over() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let sessions = standing(&store, 3).await;
+    let waiting = async || {
+        let waiting = store.candidates(name(ELECTION)).await.unwrap().value;
+        waiting.into_iter().map(|candidate| candidate.node.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting().await, ["n2", "n3"]);
+    resign(&store, sessions[1], 2).await;
+    assert_eq!(waiting().await, ["n3"]);
+    resign(&store, sessions[0], 2).await;
+    assert_eq!(claim(&store, sessions[2], 2).await, Standing::Leading { term: Term::new(2) });
+
+    // When it is well again it is the last in line.
+    assert!(matches!(claim(&store, sessions[1], 3).await, Standing::Queued { ahead: 1, .. }));
+}
+
+/// Its place goes while the leader picks it as its successor, or right after it was passed the lease.
+#[tokio::test]
+async fn of_a_leader_and_the_next_in_line_who_resign_at_once_the_lease_goes_to_the_third() {
+    const ROUNDS: u64 = 50;
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let mut sessions = Vec::new();
+    for number in 1..=3 {
+        sessions.push(common::open_for(&store, number, LONG).await);
+    }
+    for round in 0..ROUNDS {
+        for session in &sessions {
+            claim(&store, *session, 3 * round + 1).await;
+        }
+        let (leads, next) = (sessions[0], sessions[1]);
+        let attempt = 3 * round + 2;
+        join_all([leads, next].map(|session| resign(&store, session, attempt))).await;
+        let record = store.read(name(ELECTION)).await.unwrap().value;
+        let holder = record.holder.map(|holder| holder.pulse.stamp.session);
+        assert_eq!(holder, Some(sessions[2]), "round {round}");
+        resign(&store, sessions[2], attempt).await;
+    }
 }
 
 /// A place is found again by the session in its name, but only one that the session owns is led from.

@@ -1,6 +1,7 @@
 //! The store on real ZooKeeper servers, in one binary.
 #![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
 
+mod bounds;
 mod common;
 mod conformance;
 mod encryption;
@@ -9,6 +10,7 @@ mod given;
 mod go;
 mod line;
 mod others;
+mod reads;
 mod rights;
 mod seed_defects;
 mod seed_library;

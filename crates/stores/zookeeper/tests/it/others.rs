@@ -18,7 +18,8 @@ use tenure_testkit::stage::{ELECTION, HANG, soon, start, until};
 
 const HANDOVERS: usize = 50;
 const BASE: &str = "/services";
-const TTL: Duration = Duration::from_secs(3);
+/// Long enough that no session lapses on a busy machine, theirs neither: one that does stands last in line.
+const TTL: Duration = Duration::from_secs(10);
 /// A JVM that starts quickly: it lives for seconds.
 const HASTE: &str = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1";
 

@@ -9,7 +9,7 @@ use tenure_core::Standing;
 use tenure_store::{Claim, Deletion, Resign, Store, StoreError};
 use tenure_testkit::proxy::Proxy;
 use tenure_testkit::server::ZooKeeper;
-use tenure_testkit::stage::{ELECTION, brief, calm, lead, renewals, soon, stand, start, until};
+use tenure_testkit::stage::{ELECTION, calm, lead, renewals, soon, stand, start, until};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(60);
 #[tokio::test]
 async fn a_leader_is_told_that_it_lost_and_why() {
     let server = ZooKeeper::start();
-    let node = start(brief("a"), &server.url()).await;
+    let node = start(calm("a"), &server.url()).await;
     let leadership = lead(&node).await;
     // Somebody else ends the session, as the guardian of a dead process does.
     let store = connect(&server.url()).await.unwrap();

@@ -41,7 +41,7 @@ async fn a_follower_knows_whom_it_follows_and_is_told_when_that_changes() {
     // The one in the middle withdraws: it gives up its candidacy, and nobody's leadership.
     waits.abort();
     becomes(&third, following("a", 0)).await;
-    assert_eq!(second.role().await.unwrap(), Role::Observer);
+    becomes(&second, Role::Observer).await;
     assert_eq!(leads.check(), Ok(Term::new(1)));
 
     soon(leads.resign()).await.unwrap();
