@@ -170,7 +170,13 @@ impl Lock {
 /// Reports to the log who keeps the write lock: once for each holder, and again every minute. The connections of one
 /// store share it.
 #[derive(Clone, Default)]
-pub(crate) struct Contention(Arc<Mutex<Option<(Option<Holder>, Instant)>>>);
+pub(crate) struct Contention(Arc<Mutex<Option<Report>>>);
+
+/// The last one.
+struct Report {
+    holder: Option<Holder>,
+    at: Instant,
+}
 
 impl Contention {
     /// A request has waited for the lock in vain.
@@ -179,7 +185,7 @@ impl Contention {
         let now = clock::now();
         let reported = last
             .as_ref()
-            .is_some_and(|(known, at)| known.as_ref() == holder && now.since(*at) < REPORT_AGAIN);
+            .is_some_and(|last| last.holder.as_ref() == holder && now.since(last.at) < REPORT_AGAIN);
         if reported {
             return;
         }
@@ -191,7 +197,7 @@ impl Contention {
                  or by one after the other; `fuser {database}` on the host names those who use it"
             ),
         }
-        *last = Some((holder.cloned(), now));
+        *last = Some(Report { holder: holder.cloned(), at: now });
     }
 
     /// A request has got the lock.

@@ -291,6 +291,7 @@ mod tests {
     use std::sync::mpsc;
 
     use tenure_store::NodeInfo;
+    use tenure_testkit::patience::HANG;
 
     use super::*;
 
@@ -323,7 +324,7 @@ mod tests {
             store.renew(session, 2, 1).await.unwrap();
             drop((protocol, history, fence));
         };
-        tokio::join!(occupied, renewed);
+        tokio::time::timeout(HANG, async { tokio::join!(occupied, renewed) }).await.unwrap();
     }
 
     #[tokio::test]
@@ -336,6 +337,6 @@ mod tests {
             assert!(store.elections().await.unwrap().value.is_empty());
             drop(protocol);
         };
-        tokio::join!(occupied, read);
+        tokio::time::timeout(HANG, async { tokio::join!(occupied, read) }).await.unwrap();
     }
 }
