@@ -250,7 +250,7 @@ impl NodeBuilder {
             margin: settings.stop_margin / 2,
             start: Start { opened, limit: self.start_timeout },
         })?;
-        let link = Arc::new(Link::new(id, store, status, send));
+        let link = Arc::new(Link::new(id, store, status, settings.drift, send));
         outcome.await.unwrap_or(Err(StartError::DriverDied))?;
         Ok(Node::new(link))
     }

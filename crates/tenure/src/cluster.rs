@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tenure_core::{Age, Change, Drift, Instant, Members, NodeState, Record, SessionId, Sighting, Term};
+use tenure_core::{Age, Change, Instant, Members, NodeState, Record, SessionId, Sighting, Term};
 use tenure_store::clock::{self, Timer};
 use tenure_store::{Declaration, Hint, Hints, Lease, NodeRecord, Store, StoreError, newest};
 use tokio::runtime::Handle;
@@ -122,14 +122,14 @@ impl Node {
             .map_err(|error| ElectionError::Store(StoreError::unavailable(error)))?;
         let (publish, view) = watch::channel(Arc::default());
         let over = CancellationToken::new();
-        let (store, judge) = (Arc::clone(self.store()), self.store().capabilities().expiry);
+        let store = Arc::clone(self.store());
         let watcher = Watcher {
             hints: Some(store.news()),
             store,
             gate: gate.clone(),
             held: self.held(),
             session: None,
-            members: Members::new(self.id().clone(), settings.minimum, Drift::DEFAULT, judge),
+            members: self.members(settings.minimum),
             settings,
             timer,
             publish,
@@ -145,6 +145,14 @@ impl Node {
         });
         let watch = Arc::new(over.drop_guard());
         Ok(Cluster { gate: gate.clone(), view, minimum: settings.minimum, _watch: watch })
+    }
+}
+
+impl Node {
+    /// Nobody is known yet. Silence is timed with the drift that this node was told, as its own elections do.
+    fn members(&self, minimum: usize) -> Members {
+        let judge = self.store().capabilities().expiry;
+        Members::new(self.id().clone(), minimum, self.link().drift, judge)
     }
 }
 
@@ -370,4 +378,17 @@ fn sighting(record: &NodeRecord) -> Sighting {
 
 fn count(nodes: usize) -> u32 {
     u32::try_from(nodes).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cluster_times_silence_with_the_drift_of_its_node() {
+        let store = Arc::new(tenure_memory::MemoryStore::new(tenure_store::Options::default()));
+        let node = Node::builder("a").drift_thousandths(33).start(store).await.unwrap();
+        assert!(format!("{:?}", node.members(1)).contains("drift: Drift(33)"));
+        node.close().await;
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use tenure_core::partitions::Partition;
-use tenure_core::{ElectionName, NodeId, Record, TaskListName, Term};
+use tenure_core::{Drift, ElectionName, NodeId, Record, TaskListName, Term};
 use tenure_store::{Candidate, Deletion, Store, StoreError};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -22,6 +22,8 @@ pub(crate) struct Link {
     pub node: NodeId,
     pub store: Arc<dyn Store>,
     pub status: Arc<Status>,
+    /// By how much clock rates may differ, as this node was told.
+    pub drift: Drift,
     commands: mpsc::UnboundedSender<Command>,
     candidacies: AtomicU64,
     /// What the handles of each election share, as long as there are any.
@@ -162,10 +164,11 @@ impl Link {
         node: NodeId,
         store: Arc<dyn Store>,
         status: Arc<Status>,
+        drift: Drift,
         commands: mpsc::UnboundedSender<Command>,
     ) -> Self {
         let (candidacies, contests, worked) = (AtomicU64::new(0), Mutex::default(), Mutex::default());
-        Self { node, store, status, commands, candidacies, contests, worked }
+        Self { node, store, status, drift, commands, candidacies, contests, worked }
     }
 
     /// Takes up the work on a task list; false if somebody has.

@@ -62,6 +62,12 @@ impl Page {
         }
     }
 
+    /// The deadline that is published, if there is one.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let deadline = self.memory.words().deadline.load(Acquire);
+        (deadline != 0).then(|| Instant::from_nanos(deadline))
+    }
+
     /// Moves the deadline from `old`, as published before, to `new`. False if a guard has found
     /// `old` passed meanwhile: then the session is over, whatever the store says.
     pub(crate) fn publish(&self, old: Instant, new: Instant) -> bool {

@@ -447,7 +447,7 @@ impl Coordinator {
         self.pending = true;
         let owners: BTreeSet<SessionId> =
             self.book.rows().filter_map(|(_, row)| row.holding.owner()).collect();
-        self.roster.forget(|session| owners.contains(&session));
+        self.roster.forget(|session| owners.contains(&session), now);
         if !outcome.moves.is_empty() {
             self.events.push_back(CoordinatorEvent::Planned { moves: outcome.moves.len() });
         }

@@ -1,6 +1,6 @@
 //! Who is there: the coordinator's view of nodes and of their sessions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ledger::Sighting;
 use super::member::{Member, Readiness};
@@ -22,6 +22,8 @@ pub(super) struct Roster {
     planted: Planted,
     nodes: Vec<Node>,
     names: BTreeMap<NodeId, NodeIndex>,
+    /// Places of nodes that were forgotten, to be given to others.
+    vacant: Vec<NodeIndex>,
     sessions: BTreeMap<SessionId, Session>,
 }
 
@@ -66,7 +68,7 @@ impl Roster {
     pub fn new(pace: Pace, drift: Drift, since: Instant, planted: Planted) -> Self {
         let trust = Trust { epoch: 0, since };
         let (nodes, names, sessions) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Self { pace, drift, trust, planted, nodes, names, sessions }
+        Self { pace, drift, trust, planted, nodes, names, vacant: Vec::new(), sessions }
     }
 
     /// Takes note of who was seen. Says whether anything has changed that plans depend on.
@@ -194,16 +196,22 @@ impl Roster {
         if let Some(index) = self.names.get(&sighting.node) {
             return *index;
         }
-        let index = NodeIndex::try_from(self.nodes.len()).unwrap_or(NodeIndex::MAX);
-        self.names.insert(sighting.node.clone(), index);
-        self.nodes.push(Node {
+        let node = Node {
             member: sighting.member.clone(),
             live: None,
             began: Instant::ZERO,
             flaps: 0,
             steady_at: Instant::ZERO,
             awaited_until: Instant::ZERO,
-        });
+        };
+        let index = if let Some(index) = self.vacant.pop() {
+            self.nodes[index as usize] = node;
+            index
+        } else {
+            self.nodes.push(node);
+            NodeIndex::try_from(self.nodes.len() - 1).unwrap_or(NodeIndex::MAX)
+        };
+        self.names.insert(sighting.node.clone(), index);
         index
     }
 
@@ -283,9 +291,22 @@ impl Roster {
         node.awaited_until = if node.flaps > forgiven { now } else { now + grace };
     }
 
-    /// Forgets sessions that are over and own nothing.
-    pub fn forget(&mut self, owns: impl Fn(SessionId) -> bool) {
+    /// Forgets sessions that are over and own nothing, and nodes that have no session any more and are not expected
+    /// back. Their places are given to others, so this must follow a plan: it names none of them.
+    pub fn forget(&mut self, owns: impl Fn(SessionId) -> bool, now: Instant) {
         self.sessions.retain(|id, session| !matches!(session.state, State::Over) || owns(*id));
+        let needed: BTreeSet<NodeIndex> = self.sessions.values().map(|session| session.node).collect();
+        // How often a node came and went is remembered for longer than that could hold it back.
+        let longest = self.pace.steady * 16;
+        let (nodes, vacant) = (&self.nodes, &mut self.vacant);
+        self.names.retain(|_, index| {
+            let node = &nodes[*index as usize];
+            let gone = node.live.is_none() && now >= node.awaited_until + longest && !needed.contains(index);
+            if gone {
+                vacant.push(*index);
+            }
+            !gone
+        });
     }
 }
 
@@ -319,5 +340,24 @@ mod tests {
             roster.survey(vec![sighting(life, false)], now, now);
         }
         assert_eq!(held, [0, 0, 1, 2, 4, 8, 8, 8, 8], "in times of `steady`");
+    }
+
+    #[test]
+    fn nodes_that_come_once_and_never_again_are_forgotten() {
+        let pace = Pace::new(TTL);
+        let mut roster = Roster::new(pace, Drift::DEFAULT, Instant::ZERO, Planted::default());
+        let mut now = Instant::ZERO + TTL * 100;
+        for life in 1..=1000 {
+            let node = NodeId::new(format!("run-{life}")).expect("a word is a name");
+            let there = |there| Sighting { node: node.clone(), ..sighting(life, there) };
+            roster.survey(vec![there(true)], now, now);
+            now = now + TTL;
+            roster.survey(vec![there(false)], now, now);
+            roster.forget(|_| false, now);
+        }
+        let most =
+            usize::try_from((pace.steady * 16 + pace.grace).as_nanos() / TTL.as_nanos()).unwrap_or(0) + 2;
+        assert!(roster.nodes.len() <= most && most < 200, "{} of {most}", roster.nodes.len());
+        assert_eq!(roster.names.len() + roster.vacant.len(), roster.nodes.len());
     }
 }

@@ -1,6 +1,6 @@
 //! The elections of a node, by name and by the machine's key.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tenure_core::{ElectionKey, ElectionName, Instant, Machine, NodeId, Term};
@@ -47,8 +47,39 @@ pub(super) struct Candidate {
 pub(super) struct Slots {
     by_name: HashMap<ElectionName, ElectionKey>,
     by_key: Vec<Option<Slot>>,
-    /// The highest terms of elections that were forgotten: a restored store must be told of them.
-    highest: HashMap<ElectionName, Term>,
+    highest: HighestTerms,
+}
+
+/// The highest terms of elections that were forgotten: a restored store must be told of them. Only the last
+/// [`REMEMBERED`] are kept: an application may stand for elections without end, each under a name of its own.
+#[derive(Default)]
+struct HighestTerms {
+    by_name: HashMap<ElectionName, (u64, Term)>,
+    /// In the order in which they were forgotten.
+    by_age: BTreeMap<u64, ElectionName>,
+    next: u64,
+}
+
+const REMEMBERED: usize = 10_000;
+
+impl HighestTerms {
+    fn insert(&mut self, name: ElectionName, term: Term) {
+        self.take(&name);
+        self.next += 1;
+        self.by_age.insert(self.next, name.clone());
+        self.by_name.insert(name, (self.next, term));
+        if self.by_age.len() > REMEMBERED
+            && let Some((_, oldest)) = self.by_age.pop_first()
+        {
+            self.by_name.remove(&oldest);
+        }
+    }
+
+    fn take(&mut self, name: &ElectionName) -> Option<Term> {
+        let (age, term) = self.by_name.remove(name)?;
+        self.by_age.remove(&age);
+        Some(term)
+    }
 }
 
 impl Slots {
@@ -70,7 +101,7 @@ impl Slots {
             return key;
         }
         let key = machine.add();
-        if let Some(highest) = self.highest.remove(name) {
+        if let Some(highest) = self.highest.take(name) {
             machine.remember(key, highest);
         }
         if self.by_key.len() <= key.index() {
@@ -109,5 +140,36 @@ impl Slots {
             }
             self.by_name.remove(&slot.name);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(number: usize) -> ElectionName {
+        ElectionName::new(format!("election-{number}")).unwrap()
+    }
+
+    #[test]
+    fn of_forgotten_elections_only_the_last_are_remembered() {
+        let mut highest = HighestTerms::default();
+        for number in 0..REMEMBERED * 3 {
+            highest.insert(name(number), Term::new(7));
+        }
+        assert_eq!((highest.by_name.len(), highest.by_age.len()), (REMEMBERED, REMEMBERED));
+        assert_eq!(highest.take(&name(REMEMBERED * 2 - 1)), None, "forgotten for good");
+        assert_eq!(highest.take(&name(REMEMBERED * 2)), Some(Term::new(7)));
+    }
+
+    #[test]
+    fn an_election_that_comes_and_goes_takes_up_one_entry() {
+        let mut highest = HighestTerms::default();
+        for term in 1..100 {
+            highest.insert(name(1), Term::new(term));
+        }
+        assert_eq!((highest.by_name.len(), highest.by_age.len()), (1, 1));
+        assert_eq!(highest.take(&name(1)), Some(Term::new(99)));
+        assert_eq!((highest.by_name.len(), highest.by_age.len()), (0, 0));
     }
 }
