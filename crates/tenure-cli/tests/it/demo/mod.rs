@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tenure_testkit::patience::until;
@@ -108,7 +108,8 @@ fn people_read_a_transcript() {
 fn an_interrupted_demo_leaves_nothing_behind() {
     let place = TempDir::new().unwrap();
     let mut child = begun(place.path());
-    assert_eq!(nodes_of(place.path()).len(), 3);
+    // It goes on meanwhile, and may just have killed one.
+    assert!(nodes_of(place.path()).len() >= 2);
     signal(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(is_empty(place.path()) && nodes_of(place.path()).is_empty());
@@ -118,9 +119,8 @@ fn an_interrupted_demo_leaves_nothing_behind() {
 fn the_nodes_die_with_a_demo_that_is_killed() {
     let place = TempDir::new().unwrap();
     let mut child = begun(place.path());
-    let nodes = nodes_of(place.path());
-    assert_eq!(nodes.len(), 3);
+    assert!(nodes_of(place.path()).len() >= 2);
     signal(&child, Signal::KILL);
     child.wait().unwrap();
-    until("the nodes die", || nodes.iter().all(|pid| test_kill_process(*pid).is_err()));
+    until("the nodes die", || nodes_of(place.path()).is_empty());
 }

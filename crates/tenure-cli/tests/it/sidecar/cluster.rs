@@ -172,6 +172,5 @@ pub fn tenure(arguments: &[&str]) -> std::process::Output {
 
 /// An address where nobody listens yet.
 pub async fn free_place() -> String {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap().to_string()
+    format!("127.0.0.1:{}", tenure_testkit::server::free_port())
 }

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, Uri};
 use axum::routing::{any, post};
-use tenure_http::leader_only::{Forwarder, LeaderOnlyLayer, Mode};
+use tenure_http::leader_only::{Forwarder, LeaderOnlyLayer, Limits, Mode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::stage::{
@@ -15,7 +15,11 @@ use super::stage::{
 };
 
 fn forwarding(gate: tenure::Gate, inner: Router) -> Router {
-    inner.layer(LeaderOnlyLayer::new(gate).elsewhere(Mode::Forward(Forwarder::new(brief()))))
+    forwarding_within(Limits::default(), gate, inner)
+}
+
+fn forwarding_within(limits: Limits, gate: tenure::Gate, inner: Router) -> Router {
+    inner.layer(LeaderOnlyLayer::new(gate).elsewhere(Mode::Forward(Forwarder::new(limits))))
 }
 
 fn nothing() -> Router {
@@ -96,7 +100,7 @@ async fn a_request_whose_answer_is_lost_is_not_sent_again() {
 async fn a_leader_that_does_not_answer_in_time_is_told_apart() {
     let address = serve(Router::new().fallback(any(std::future::pending::<()>))).await;
     let (gate, _leadership) = follower(&address).await;
-    let origin = serve(forwarding(gate, nothing())).await;
+    let origin = serve(forwarding_within(brief(), gate, nothing())).await;
     assert_eq!(status(&ask(&origin, "POST /orders", "", "x").await), 504);
 }
 

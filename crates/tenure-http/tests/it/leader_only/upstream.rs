@@ -20,7 +20,11 @@ use super::stage::{
 
 /// What `tenure node --upstream` is.
 fn sidecar(gate: Gate, program: &str, mode: Mode) -> Router {
-    let upstream = Upstream::new(program.parse().unwrap(), brief(), gate.clone());
+    sidecar_within(Limits::default(), gate, program, mode)
+}
+
+fn sidecar_within(limits: Limits, gate: Gate, program: &str, mode: Mode) -> Router {
+    let upstream = Upstream::new(program.parse().unwrap(), limits, gate.clone());
     let layer = LeaderOnlyLayer::new(gate).elsewhere(mode).only(Rules::writes());
     Router::new().fallback_service(layer.layer(upstream))
 }
@@ -80,7 +84,8 @@ async fn a_program_that_is_away_slow_or_hangs_up_is_told_apart() {
     for (program, expected, executed) in
         [(nowhere().await, 503, "false"), (slow, 504, "null"), (rude, 502, "null")]
     {
-        let origin = serve(sidecar(gate(&node), &program, Mode::Refuse)).await;
+        let limits = if expected == 504 { brief() } else { Limits::default() };
+        let origin = serve(sidecar_within(limits, gate(&node), &program, Mode::Refuse)).await;
         for line in ["POST /x", "GET /x"] {
             let answer = ask(&origin, line, "", "").await;
             assert_eq!(status(&answer), expected, "{answer}");
