@@ -4,7 +4,7 @@ use tenure_core::{ExpiryJudge, News, Term};
 
 use crate::clock::{Real, nanos};
 use crate::config::Ages;
-use crate::invariants::{Violation, longest};
+use crate::invariants::Violation;
 use crate::world::{What, World};
 
 /// Where the calm phase has got to.
@@ -45,7 +45,7 @@ impl Calm {
         let (next, pause) = match self.step {
             Step::Mend => {
                 world.mend();
-                (Step::Converge, longest(ttl) * 5 + world.takeover_delay())
+                (Step::Converge, world.config.longest(ttl) * 5 + world.takeover_delay())
             }
             Step::Converge => {
                 self.leaders = (0..world.config.elections)
@@ -125,13 +125,17 @@ impl Calm {
         }
         world.after_store();
         // A leader whom nobody tells hears of it with its next renewal.
-        let hears = if asked { longest(world.config.ttl / 3) + world.reaction() } else { 0 };
-        let stop = world.config.ttl / 20 / 4;
+        let hears = if asked {
+            world.config.longest(world.config.longest_of(|node| node.renew_every)) + world.reaction()
+        } else {
+            0
+        };
+        let stop = world.config.longest_of(|node| node.stop_margin) / 4;
         // An unhealthy node opens no session. One that it had before the store went back is still there, and whoever
         // makes way may leave the lease to it: then others wait for a ttl.
         let open = |node: usize| world.nodes[node].machine.as_ref().is_some_and(|m| m.session().is_some());
         let absent = world.unhealthy.is_some_and(|node| !open(node));
-        let kept = if asked && absent { longest(world.config.ttl) } else { 0 };
+        let kept = if asked && absent { world.config.longest(world.config.ttl) } else { 0 };
         hears + kept + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
     }
 
@@ -175,10 +179,12 @@ impl Calm {
         // Whatever is left of the ttl is at most the ttl itself, from now.
         let ttl = nanos(world.nodes[leader].config.ttl);
         let rate = world.slowest();
-        let sight = if world.config.ages == Ages::Exact { 0 } else { world.config.ttl / 6 };
+        let poll = world.config.longest_of(|node| node.poll_every);
+        let sight = if world.config.ages == Ages::Exact { 0 } else { poll.max(world.config.ttl / 6) };
         let judged = match (world.config.capabilities.expiry, world.config.capabilities.news) {
-            (ExpiryJudge::Store, News::Poll) => longest(world.config.ttl / 6),
-            _ => 0,
+            (ExpiryJudge::Store, News::Poll) => world.config.tick + world.config.longest(poll),
+            (ExpiryJudge::Store, News::Push) => world.config.tick,
+            (ExpiryJudge::Candidate, _) => 0,
         };
         // A candidate that sees the lease freed by another's take-over counts its delay from then.
         (ttl + sight) * 1000 / rate
@@ -222,7 +228,7 @@ impl World {
 
     fn takeover_delay(&self) -> Real {
         let delays = self.nodes.iter().map(|node| nanos(node.config.takeover_delay));
-        longest(delays.max().unwrap_or(0))
+        self.config.longest(delays.max().unwrap_or(0))
     }
 
     /// What candidates of different priority may spend on courtesy.
@@ -231,7 +237,8 @@ impl World {
         if self.nodes.iter().all(|node| node.config.priority == first) {
             return 0;
         }
-        longest(self.config.ttl / 20 + self.config.ttl / 6) + self.config.ttl / 6
+        let poll = self.config.longest_of(|node| node.poll_every);
+        self.config.longest(self.config.ttl / 20 + poll) + self.config.ttl / 6
     }
 
     /// The longest way of a message to the store, or back.
@@ -243,7 +250,7 @@ impl World {
     fn reaction(&self) -> Real {
         let look = match self.config.capabilities.news {
             News::Push => 0,
-            News::Poll => longest(self.config.ttl / 6),
+            News::Poll => self.config.longest(self.config.longest_of(|node| node.poll_every)),
         };
         look + self.trip() * 4 + self.config.latency * 3
     }
@@ -251,10 +258,10 @@ impl World {
     /// An outage that every leader must bear: shorter than deadline − renewal interval − round trip.
     fn bearable_outage(&self) -> Real {
         let leases = self.nodes.iter().map(|node| {
-            let settings = node.settings();
+            let settings = node.settings(self.config.drift);
             let spare = nanos(settings.lease(settings.ttl)) - nanos(settings.renew_every);
             let trip = self.trip() * 2;
-            (spare * 1000 / 1100).saturating_sub(trip + self.config.latency * 2)
+            self.config.shortest(spare).saturating_sub(trip + self.config.latency * 2)
         });
         leases.min().unwrap_or(0) * 7 / 10
     }

@@ -27,6 +27,12 @@ pub struct NodeConfig {
     pub origin: u64,
     /// Its ttl; nodes may differ.
     pub ttl: Duration,
+    /// How often it renews its session.
+    pub renew_every: Duration,
+    /// How often it looks where the store cannot push news.
+    pub poll_every: Duration,
+    /// How long before the end of its lease its work is told to stop.
+    pub stop_margin: Duration,
     /// Its take-over delay.
     pub takeover_delay: Duration,
     /// Its priority.
@@ -72,6 +78,10 @@ pub struct Config {
     pub ages: Ages,
     /// Rate of the store's clock, in thousandths.
     pub store_rate: u64,
+    /// A store that judges by itself looks so often for sessions that have expired.
+    pub tick: Real,
+    /// By how much clock rates may differ, in thousandths; all nodes are told so.
+    pub drift: u16,
     /// The nodes.
     pub nodes: Vec<NodeConfig>,
     /// How many elections there are.
@@ -90,8 +100,6 @@ pub struct Config {
     pub division: Option<Division>,
 }
 
-const RHO: u64 = 100;
-
 impl Config {
     /// The run of this seed.
     #[must_use]
@@ -104,13 +112,15 @@ impl Config {
             sessions: Sessions::Anywhere,
         };
         let ages = pick(&mut dice, &[Ages::Unknown, Ages::Exact, Ages::Told, Ages::Told]);
-        let drift = dice.below(3) > 0;
+        let drift = pick(&mut dice, &[100, 100, 100, 0, 20, 50, 200]);
+        let rho = u64::from(drift);
+        let drifts = dice.below(3) > 0;
         // Mostly the extremes: whoever errs in counting is caught there.
         let rate = |dice: &mut Dice| match dice.below(5) {
-            _ if !drift => 1000,
-            0 | 1 => 1000 - RHO,
-            2 | 3 => 1000 + RHO,
-            _ => 1000 - RHO + dice.below(2 * RHO + 1),
+            _ if !drifts => 1000,
+            0 | 1 => 1000 - rho,
+            2 | 3 => 1000 + rho,
+            _ => 1000 - rho + dice.below(2 * rho + 1),
         };
         let base_ttl = Duration::from_secs(pick(&mut dice, &[2, 5, 10, 20, 30, 60]));
         let mixed = dice.below(4) == 0;
@@ -127,6 +137,9 @@ impl Config {
                     rate,
                     origin,
                     ttl,
+                    renew_every: ttl / pick(&mut dice, &[3, 3, 5, 10]),
+                    poll_every: ttl / pick(&mut dice, &[6, 6, 3, 12]),
+                    stop_margin: ttl / pick(&mut dice, &[20, 20, 10, 50]),
                     takeover_delay: if delayed { base_ttl / 2 } else { Duration::ZERO },
                     priority: if ranked { pick(&mut dice, &[0, 0, 5]) } else { 0 },
                     eligible: dice.below(8) > 0,
@@ -146,15 +159,20 @@ impl Config {
             least: 50_000 + dice.below(1_000_000),
             spread: pick(&mut dice, &[1_000_000, 5_000_000, shortest / 100]),
         };
+        let margin = nodes.iter().map(|node| nanos(node.stop_margin)).min().unwrap_or(0);
+        // A session's life is two to twenty ticks of ZooKeeper's.
+        let tick = pick(&mut dice, &[1, shortest / 20, shortest / 6, shortest / 2]);
         let calm_at = ttl * (8 + dice.below(40));
         let mut config = Self {
             seed,
             capabilities,
             ages,
             store_rate: rate(&mut dice),
+            tick,
+            drift,
             elections: 1 + usize::try_from(dice.below(3)).unwrap_or(0),
             network,
-            latency: shortest / 20 * 7 / 10,
+            latency: margin * 7 / 10,
             calm_at,
             ttl,
             nodes,
@@ -163,6 +181,24 @@ impl Config {
         };
         config.faults = fault::plan(&config, &mut dice);
         config
+    }
+
+    /// The shortest real time in which any clock that keeps assumption A1 counts `duration`.
+    #[must_use]
+    pub fn shortest(&self, duration: u64) -> u64 {
+        duration * 1000 / (1000 + u64::from(self.drift))
+    }
+
+    /// The longest real time in which any clock that keeps assumption A1 counts `duration`.
+    #[must_use]
+    pub fn longest(&self, duration: u64) -> u64 {
+        (duration * 1000).div_ceil(1000 - u64::from(self.drift))
+    }
+
+    /// The longest of these times of all nodes.
+    #[must_use]
+    pub fn longest_of(&self, time: impl Fn(&NodeConfig) -> Duration) -> Real {
+        self.nodes.iter().map(|node| nanos(time(node))).max().unwrap_or(0)
     }
 
     /// The run of this seed in which the leader of the only election divides partitions among the nodes.

@@ -103,6 +103,7 @@ impl World {
     /// What a node's events mean to its desk.
     pub(crate) fn heed_at_desk(&mut self, node: usize, event: &Event) {
         let (real, config, planted, later) = (self.real, &self.config, self.planted, self.is_later());
+        let drift = Drift::from_thousandths(config.drift).unwrap_or(Drift::DEFAULT);
         let slot = &mut self.nodes[node];
         let now = slot.clock.read(real);
         let (Some(desk), Some(machine)) = (slot.desk.as_deref_mut(), slot.machine.as_ref()) else { return };
@@ -114,7 +115,7 @@ impl World {
                 desk.tenure += 1;
                 desk.later = later;
                 desk.coordinator = coordinator(config, slot.config.ttl, desk.later, now, |pace| {
-                    Coordinator::new(session, *term, pace, Drift::DEFAULT, planted, now)
+                    Coordinator::new(session, *term, pace, drift, planted, now)
                 });
             }
             Event::Deposed { election, .. } if election.index() == COORDINATOR => desk.coordinator = None,
@@ -204,6 +205,7 @@ impl World {
         let early = self.planted.has(tenure_core::Plant::PartitionsReopenEarly);
         let clumsy = self.nodes[node].ails.clumsy > 0;
         let ttl = nanos(self.nodes[node].config.ttl);
+        let margin = nanos(self.nodes[node].config.stop_margin);
         let stops = |world: &mut Self, partition, most: Real| {
             let at = real + world.dice.below(most);
             world.at(at, What::PartitionStopped { node, life, partition });
@@ -223,7 +225,7 @@ impl World {
                 self.set_work(node, partition, Work::Stopping);
                 match until {
                     // At once: the session is over.
-                    None => stops(self, partition, if clumsy { ttl * 2 } else { ttl / 20 / 4 }),
+                    None => stops(self, partition, if clumsy { ttl * 2 } else { margin / 4 }),
                     Some(_) => stops(self, partition, if clumsy { ttl * 6 } else { ttl }),
                 }
             }

@@ -81,12 +81,8 @@ impl World {
     fn stutter(&mut self, fault: Fault) {
         let (ttl, real) = (nanos(self.nodes[fault.node].config.ttl), self.real);
         let cut = Fault { at: real, lasts: ttl * 2, kind: Kind::Cut, ..fault };
-        let pauses = (1..9).map(|n| Fault {
-            at: real + n * (ttl / 7),
-            lasts: ttl / 12,
-            kind: Kind::Freeze,
-            ..fault
-        });
+        let pauses =
+            (1..9).map(|n| Fault { at: real + n * (ttl / 7), lasts: ttl / 12, kind: Kind::Freeze, ..fault });
         for fault in std::iter::once(cut).chain(pauses) {
             self.config.faults.push(fault);
             self.at(fault.at, What::Fault(self.config.faults.len() - 1));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Capabilities, ElectionKey, Instant, Machine, NodeId, Planted, Settings, Term};
+use tenure_core::{Capabilities, Drift, ElectionKey, Instant, Machine, NodeId, Planted, Settings, Term};
 
 use crate::clock::{Clock, Real};
 use crate::config::NodeConfig;
@@ -131,8 +131,13 @@ impl SimNode {
 
     /// Its settings.
     #[must_use]
-    pub fn settings(&self) -> Settings {
+    pub fn settings(&self, drift: u16) -> Settings {
+        let drift = Drift::from_thousandths(drift).expect("the simulation's drift is possible");
         Settings {
+            renew_every: self.config.renew_every,
+            poll_every: self.config.poll_every,
+            stop_margin: self.config.stop_margin,
+            drift,
             takeover_delay: self.config.takeover_delay,
             priority: self.config.priority,
             eligible: self.config.eligible,
@@ -141,9 +146,9 @@ impl SimNode {
     }
 
     /// Begins a new life with an empty machine.
-    pub fn boot(&mut self, capabilities: Capabilities, seed: u64, planted: Planted) {
+    pub fn boot(&mut self, capabilities: Capabilities, drift: u16, seed: u64, planted: Planted) {
         self.life += 1;
-        let settings = self.settings();
+        let settings = self.settings(drift);
         let machine = Machine::new(self.name.clone(), settings, capabilities, seed);
         let mut machine = machine.expect("the simulation's settings are possible").planted(planted);
         self.keys = (0..self.work.len()).map(|_| machine.add()).collect();

@@ -4,7 +4,7 @@
 use tenure_core::partitions::Partition;
 
 use crate::clock::{Real, nanos};
-use crate::invariants::{Violation, longest};
+use crate::invariants::Violation;
 use crate::ledger::COORDINATOR;
 use crate::world::{What, World};
 
@@ -32,7 +32,7 @@ impl Settling {
     /// # Errors
     /// The promise of progress that was broken.
     pub fn advance(&mut self, world: &mut World) -> Result<bool, Violation> {
-        let ttl = longest(world.config.ttl);
+        let ttl = world.config.longest(world.config.ttl);
         let (next, pause) = match self.step {
             Step::Mend => {
                 world.mend();
@@ -68,7 +68,7 @@ impl Settling {
     /// each partition may have to be moved in its turn, with a look and a drain.
     fn patience(&self, world: &World) -> Real {
         let Some(division) = &world.config.division else { return 0 };
-        let ttl = longest(world.config.ttl);
+        let ttl = world.config.longest(world.config.ttl);
         let all = world.partitions().len() as u64 + 1;
         ttl * 5 + nanos(division.grace) * 2 + all * ttl * 2
     }

@@ -90,6 +90,8 @@ pub struct ModelStore {
     capabilities: Capabilities,
     ages: Ages,
     planted: Planted,
+    /// How often it looks for sessions that have expired.
+    tick: Real,
     /// The store's own clock.
     pub clock: Clock,
     identity: u128,
@@ -124,6 +126,7 @@ impl ModelStore {
             capabilities,
             ages,
             planted,
+            tick: 1,
             clock,
             identity: 1,
             names,
@@ -133,6 +136,12 @@ impl ModelStore {
             changed: Vec::new(),
             rewritten: false,
         }
+    }
+
+    /// The same, looking for expired sessions only so often, as ZooKeeper does: they live a little longer.
+    #[must_use]
+    pub fn looking_every(self, tick: Real) -> Self {
+        Self { tick, ..self }
     }
 
     /// Executes a request of a node.
@@ -183,12 +192,14 @@ impl ModelStore {
             return None;
         }
         let live = self.state.sessions.iter().filter(|session| session.live);
-        live.map(|session| session.applied + self.timer(session)).min()
+        live.map(|session| self.expires(session)).min()
     }
 
-    /// The store's timer counts the ttl on a clock of the store's rate that is never stepped.
-    fn timer(&self, session: &SessionRow) -> u64 {
-        (nanos(session.ttl) * 1000).div_ceil(self.clock.rate())
+    /// The store's timer counts the ttl on a clock of the store's rate that is never stepped. What has expired is
+    /// found at the next tick.
+    fn expires(&self, session: &SessionRow) -> Real {
+        let life = (nanos(session.ttl) * 1000).div_ceil(self.clock.rate());
+        (session.applied + life).div_ceil(self.tick) * self.tick
     }
 
     /// Retires what has expired, where the store judges.
@@ -200,7 +211,7 @@ impl ModelStore {
             .state
             .sessions
             .iter()
-            .filter(|session| session.live && now.real >= session.applied + self.timer(session))
+            .filter(|session| session.live && now.real >= self.expires(session))
             .map(|session| session.id)
             .collect();
         for id in expired {

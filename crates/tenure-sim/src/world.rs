@@ -9,7 +9,7 @@ use tenure_core::{
     StoreIdentity, Verb,
 };
 
-use crate::clock::{Clock, Real};
+use crate::clock::{Clock, Real, nanos};
 use crate::config::Config;
 use crate::coverage::Coverage;
 use crate::desk::Side;
@@ -162,7 +162,8 @@ impl World {
             .collect();
         let clock = Clock::new(config.store_rate, 1 << 55);
         let store =
-            ModelStore::new(config.capabilities, config.ages, clock, names, config.elections, planted);
+            ModelStore::new(config.capabilities, config.ages, clock, names, config.elections, planted)
+                .looking_every(config.tick);
         let mut world = Self {
             dice: Dice::new(config.seed),
             real: 0,
@@ -259,7 +260,7 @@ impl World {
             return self.at(later, What::Start { node });
         }
         let seed = self.dice.roll();
-        self.nodes[node].boot(self.config.capabilities, seed, self.planted);
+        self.nodes[node].boot(self.config.capabilities, self.config.drift, seed, self.planted);
         self.furnish(node);
         self.trace.line(self.real, || format!("n{node} starts"));
         let life = self.nodes[node].life;
@@ -444,7 +445,7 @@ impl World {
             Event::Deposed { election, .. } => {
                 let election = election.index();
                 self.nodes[node].work[election] = Work::Stopping;
-                let margin = self.config.ttl / 20;
+                let margin = nanos(self.nodes[node].config.stop_margin);
                 let clumsy = self.nodes[node].ails.clumsy > 0;
                 let takes = self.dice.below(if clumsy { self.config.ttl * 2 } else { margin / 4 });
                 self.at(self.real + takes, What::WorkStopped { node, life, election });

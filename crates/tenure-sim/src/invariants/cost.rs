@@ -25,8 +25,8 @@ impl Invariant for Cost {
             return Ok(());
         }
         *renewals += 1;
-        let every = nanos(world.nodes[*node].config.ttl) / 3;
-        let intervals = (world.real - *since) * 11 / 10 / every;
+        let every = world.config.shortest(nanos(world.nodes[*node].config.renew_every));
+        let intervals = (world.real - *since) / every;
         // A few more while the store is away for a moment and comes back.
         if *renewals > intervals + 4 {
             return Err(format!("n{node} renewed {renewals} times in {intervals} intervals"));

@@ -1,6 +1,6 @@
 //! A lease that was handed over to a named candidate is kept for it, for a ttl.
 
-use super::{Invariant, shortest};
+use super::Invariant;
 use crate::clock::{Real, nanos};
 use crate::fact::Fact;
 use crate::world::World;
@@ -26,7 +26,7 @@ impl Invariant for Heir {
                 if heir != node && !self.rolled_back =>
             {
                 let kept = at - self.freed[*election];
-                if kept < shortest(nanos(world.nodes[*node].config.ttl)) {
+                if kept < world.config.shortest(nanos(world.nodes[*node].config.ttl)) {
                     return Err(format!(
                         "e{election} was kept for n{heir}, and granted to n{node} after {kept} ns"
                     ));

@@ -106,7 +106,8 @@ impl Doubt {
 
     /// Whether the store went back lately.
     pub(crate) fn lately(&self, world: &World) -> bool {
-        self.rolled_back.is_some_and(|(_, last)| world.real < last + longest(world.config.ttl) * 2)
+        self.rolled_back
+            .is_some_and(|(_, last)| world.real < last + world.config.longest(world.config.ttl) * 2)
     }
 
     /// Whether this node cannot have known.
@@ -116,16 +117,4 @@ impl Doubt {
         let hasty = nanos(world.nodes[node].config.ttl) < world.config.ttl;
         self.lately(world) && (self.silent || newcomer || hasty)
     }
-}
-
-/// The shortest real time in which any clock that keeps assumption A1 counts `duration`.
-#[must_use]
-pub fn shortest(duration: u64) -> u64 {
-    duration * 1000 / 1100
-}
-
-/// The longest real time in which any clock that keeps assumption A1 counts `duration`.
-#[must_use]
-pub fn longest(duration: u64) -> u64 {
-    (duration * 1000).div_ceil(900)
 }

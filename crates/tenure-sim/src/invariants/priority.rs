@@ -2,7 +2,7 @@
 
 use tenure_core::Succession;
 
-use super::{Invariant, shortest};
+use super::Invariant;
 use crate::clock::{Real, nanos};
 use crate::fact::Fact;
 use crate::world::World;
@@ -30,7 +30,7 @@ impl Invariant for Priority {
             {
                 let mine = world.nodes[*node].config.priority;
                 let best = world.store.standing(*election).map(|(_, priority)| priority).max();
-                let courtesy = shortest(nanos(world.nodes[*node].config.ttl)) / 20;
+                let courtesy = world.config.shortest(nanos(world.nodes[*node].config.ttl)) / 20;
                 if let Some(freed) = self.freed[*election]
                     && *heir != Some(*node)
                     && !self.rolled_back

@@ -1,6 +1,6 @@
 //! After a leader's loss a candidate waits for its take-over delay.
 
-use super::{Invariant, longest, shortest};
+use super::Invariant;
 use crate::clock::{Real, nanos};
 use crate::fact::{Fact, Freed};
 use crate::world::World;
@@ -36,7 +36,7 @@ impl Invariant for TakeoverDelay {
             }
             Fact::Freed { election, pulse: (applied, ttl), how, .. } if !self.ended[*election] => {
                 self.freed[*election] = if *how == Freed::Lapsed { 0 } else { world.real };
-                self.lost[*election] = Some(world.real.min(applied + shortest(nanos(*ttl))));
+                self.lost[*election] = Some(world.real.min(applied + world.config.shortest(nanos(*ttl))));
             }
             Fact::Granted { election, node, heir, sent, at, .. } => {
                 let delay = nanos(world.nodes[*node].config.takeover_delay);
@@ -47,8 +47,8 @@ impl Invariant for TakeoverDelay {
                     && !inherits
                     && !self.rolled_back
                     && (*sent).min(world.nodes[*node].looked[*election]) >= self.freed[*election]
-                    && lost > before + longest(delay)
-                    && *at < lost + shortest(delay)
+                    && lost > before + world.config.longest(delay)
+                    && *at < lost + world.config.shortest(delay)
                 {
                     return Err(format!("n{node} took e{election} {} ns after its loss", at - lost));
                 }

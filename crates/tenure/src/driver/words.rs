@@ -13,8 +13,39 @@ use crate::partitions::{TaskList as Arranged, Worker};
 #[derive(Default)]
 pub(super) struct Vocabulary {
     lists: BTreeMap<u32, (TaskListName, Option<Arranged>)>,
-    words: HashMap<String, u32>,
-    zones: HashMap<String, u16>,
+    /// Counts the surveys.
+    survey: u64,
+    words: Numbers,
+    zones: Numbers,
+}
+
+/// Numbers for words. A word that neither a task list nor a worker of the last survey uses is forgotten. Its number is
+/// never given to another one: a member that is expected back may still have it.
+#[derive(Default)]
+struct Numbers {
+    by_word: HashMap<String, Numbered>,
+    last: u32,
+}
+
+struct Numbered {
+    number: u32,
+    used: u64,
+}
+
+impl Numbers {
+    fn of(&mut self, word: &str, survey: u64) -> u32 {
+        if let Some(known) = self.by_word.get_mut(word) {
+            known.used = survey;
+            return known.number;
+        }
+        self.last = self.last.saturating_add(1);
+        self.by_word.insert(word.to_owned(), Numbered { number: self.last, used: survey });
+        self.last
+    }
+
+    fn forget_before(&mut self, survey: u64) {
+        self.by_word.retain(|_, known| known.used >= survey);
+    }
 }
 
 impl Vocabulary {
@@ -22,7 +53,9 @@ impl Vocabulary {
     pub(super) fn told(&mut self, heard: Heard) -> Told {
         match heard {
             Heard::Survey(survey) => {
+                self.survey += 1;
                 let seen = survey.workers.into_iter().map(|worker| self.sighting(worker)).collect();
+                self.forget_unused();
                 Told::Survey { revision: survey.revision, seen }
             }
             Heard::Leaf(leaf) => {
@@ -94,10 +127,8 @@ impl Vocabulary {
         let labels: Vec<u32> = worker.labels.iter().map(|word| self.number(word)).collect();
         let works: Vec<u32> = worker.lists.iter().map(|list| self.number(&works_on(list))).collect();
         let labels: Labels = labels.into_iter().chain(works).collect();
-        let zone = worker.zone.map_or(0, |zone| {
-            let next = u16::try_from(self.zones.len() + 1).unwrap_or(u16::MAX);
-            *self.zones.entry(zone).or_insert(next)
-        });
+        let zone = worker.zone.map_or(0, |zone| self.zones.of(&zone, self.survey));
+        let zone = u16::try_from(zone).unwrap_or(u16::MAX);
         Sighting {
             node,
             session,
@@ -107,12 +138,54 @@ impl Vocabulary {
     }
 
     fn number(&mut self, word: &str) -> u32 {
-        let next = u32::try_from(self.words.len()).unwrap_or(u32::MAX);
-        *self.words.entry(word.to_owned()).or_insert(next)
+        self.words.of(word, self.survey)
+    }
+
+    fn forget_unused(&mut self) {
+        for (name, arranged) in self.lists.values() {
+            let Some(arranged) = arranged else { continue };
+            for word in arranged.needs.iter().cloned().chain([works_on(name)]) {
+                self.words.of(&word, self.survey);
+            }
+        }
+        self.words.forget_before(self.survey);
+        self.zones.forget_before(self.survey);
     }
 }
 
 /// No label of a node: those have a `=` after their key, and a key has no space in it.
 fn works_on(list: &TaskListName) -> String {
     format!("works on {list}")
+}
+
+#[cfg(test)]
+mod tests {
+    use tenure_core::{NodeId, SessionId};
+    use tenure_store::Survey;
+
+    use super::*;
+
+    fn survey(number: u64) -> Heard {
+        let zone = Some(format!("zone-{number}"));
+        let labels = [format!("host=run-{number}")].into();
+        let document = Worker { zone, labels, ..Worker::default() }.write();
+        let node = NodeId::new(format!("run-{number}")).unwrap();
+        let session = SessionId::from_u128(number.into());
+        let workers = vec![WorkerRecord { node, session, pulse: None, document }];
+        Heard::Survey(Survey { revision: number, workers })
+    }
+
+    #[test]
+    fn words_that_nobody_uses_any_more_are_forgotten_and_their_numbers_not_used_again() {
+        let mut vocabulary = Vocabulary::default();
+        let mut numbers = Vec::new();
+        for number in 0..1000 {
+            let Told::Survey { seen, .. } = vocabulary.told(survey(number)) else { panic!() };
+            numbers.push(seen[0].member.zone);
+        }
+        assert!(vocabulary.words.by_word.len() <= 2 && vocabulary.zones.by_word.len() <= 1);
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 1000);
+    }
 }
