@@ -144,7 +144,7 @@ async fn watch(
 mod tests {
     use tempfile::TempDir;
     use tenure_store::StoreUrl;
-    use tenure_testkit::patience::patiently;
+    use tenure_testkit::patience::{HANG, patiently};
     use tokio::io::AsyncReadExt;
 
     use super::*;
@@ -183,8 +183,8 @@ mod tests {
 
     /// A connection of its own, and what is answered to its first request.
     async fn ask(address: &str, request: Request) -> io::Result<(Connection, Response)> {
-        let lines = Lines::new(Encryption::Plain, Protocols::OURS);
-        let mut connection = lines.connect(address).await?;
+        let stream = TcpStream::connect(address).await?;
+        let mut connection = Connection::introduce(Box::new(stream), Protocols::OURS).await?;
         connection.send(&request).await?;
         let response = connection.receive().await?;
         Ok((connection, response))
@@ -248,7 +248,8 @@ mod tests {
             Connection::welcome(Box::new(there), Protocols::OURS)
         );
         let admission = Admission::new(Limits { answer: Duration::from_millis(50), ..limits() });
-        let ended = converse(connection.unwrap(), Request::Who, &admission, &served.place).await;
+        let served = converse(connection.unwrap(), Request::Who, &admission, &served.place);
+        let ended = tokio::time::timeout(HANG, served).await.expect("it is not waited for");
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 
