@@ -12,8 +12,8 @@ pub const STORES: [&str; 6] = ["sqlite", "postgres", "mysql", "zookeeper", "raft
 
 /// Everything but the simulation.
 ///
-/// Cargo unites the features of everything it builds at once, and tenure-sim switches on the
-/// planted bugs of tenure-core. So tenure-sim is always built apart: what the other tests run is
+/// Cargo unites the features of everything it builds at once, and tenure-sim is tested with the
+/// planted bugs of tenure-core. So it is built apart: what the other tests run is
 /// what users get.
 pub const REAL: &str = "--workspace --exclude tenure-sim";
 
@@ -29,7 +29,7 @@ pub fn suites(extra: &[String]) -> [Cargo; 2] {
     let none_found = if extra.is_empty() { "" } else { "--no-tests=warn" };
     [
         format!("nextest run --no-fail-fast {REAL} --features {} {none_found}", features()),
-        format!("nextest run --no-fail-fast -p tenure-sim {none_found}"),
+        format!("nextest run --no-fail-fast -p tenure-sim --features plants {none_found}"),
     ]
     .map(|line| Cargo::new(&line).with(extra))
 }

@@ -12,5 +12,5 @@ pub fn run(args: &[String]) -> ExitCode {
 
 /// The call that simulates with `args`, which are tenure-sim's own.
 pub fn simulation(args: &[String]) -> Cargo {
-    Cargo::new("run --release --quiet --package tenure-sim --").with(args)
+    Cargo::new("run --release --quiet --package tenure-sim --features plants --").with(args)
 }

@@ -209,11 +209,11 @@ fn steps(options: &Options) -> Vec<Step> {
         Step::cargo("dependencies", "deny --all-features check --hide-inclusion-graph bans licenses sources")
             .needs("setup"),
         Step::cargo("lint", &format!("clippy {REAL} --all-targets --features {features} -- -D warnings")),
-        Step::cargo("lint of the sim", "clippy -p tenure-sim --all-targets -- -D warnings"),
+        Step::cargo("lint of the sim", "clippy -p tenure-sim --features plants --all-targets -- -D warnings"),
         Step::new("tests", Work::Tests(tests)).needs("setup"),
         Step::new("tests of the sim", Work::Tests(sim_tests)).needs("setup"),
         Step::cargo("examples in the docs", &format!("test {REAL} --doc --features {features}")),
-        Step::cargo("examples of the sim", "test -p tenure-sim --doc"),
+        Step::cargo("examples of the sim", "test -p tenure-sim --features plants --doc"),
         Step::cargo("no store", "check -p tenure --no-default-features"),
     ];
     // Each store must build without the others.

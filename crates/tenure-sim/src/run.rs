@@ -35,7 +35,7 @@ const MOST_STEPS: u64 = 1_000_000;
 /// Runs a configuration, with a bug planted or none.
 #[must_use]
 pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
-    let mut world = World::new(config, Planted::new(plant), readable);
+    let mut world = World::new(config, planted(plant), readable);
     let mut promises = invariants::all();
     let (mut calm, mut settling) = (Calm::default(), Settling::default());
     let divides = world.config.division.is_some();
@@ -79,5 +79,16 @@ pub fn run(config: Config, plant: Option<Plant>, readable: bool) -> Outcome {
         assignments: world.assignments,
         coverage: world.coverage,
         timeline: world.trace.lines(),
+    }
+}
+
+/// A build without the feature `plants` simulates the real protocol only.
+fn planted(plant: Option<Plant>) -> Planted {
+    #[cfg(feature = "plants")]
+    return Planted::new(plant);
+    #[cfg(not(feature = "plants"))]
+    {
+        assert!(plant.is_none(), "this build has no planted bugs: build tenure-sim with `--features plants`");
+        Planted::default()
     }
 }

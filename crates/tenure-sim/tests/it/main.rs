@@ -1,5 +1,12 @@
 //! The simulation, in one binary.
 #![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
 
+// What is run there also plants bugs.
+#[cfg(feature = "plants")]
 mod documented;
+#[cfg(feature = "plants")]
 mod plants;
+mod protocol;
+
+/// Within so many seeds every planted bug must be found, and the real protocol must survive them.
+const SEEDS: u64 = 10_000;
