@@ -106,23 +106,24 @@ impl Witness {
         let (name, leadership) = (node.id().to_string(), leadership.clone());
         let over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&over);
+        // Here, and not on the thread: that may begin when the caller has gone on and resigned. It led at the
+        // instant before a check that passed, because it was elected before it was given to us.
+        let from = clock::now().as_nanos();
+        assert!(leadership.check().is_ok(), "it leads when the watch begins");
         let watch = std::thread::spawn(move || {
-            let mut seen: Option<(u64, u64)> = None;
+            let mut until = from;
             loop {
-                // It passed at some instant between these two: what is told is never too long.
+                // As above: what is told is never too long.
                 let before = clock::now().as_nanos();
                 if leadership.check().is_err() {
                     break;
                 }
-                let after = clock::now().as_nanos();
-                let from = seen.map_or(after, |(from, _)| from);
-                seen = Some((from, before.max(from)));
+                until = before;
                 if told.load(Ordering::Acquire) {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
-            let (from, until) = seen.expect("it led when the watch began");
             checker::Leadership {
                 election: leadership.election().to_string(),
                 node: name,
