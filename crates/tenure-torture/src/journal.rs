@@ -110,6 +110,12 @@ impl Journal {
         self.lock().iter().any(|event| event.is(kind, pid))
     }
 
+    /// How often this process has said that.
+    #[must_use]
+    pub fn count(&self, kind: &str, pid: u32) -> usize {
+        self.lock().iter().filter(|event| event.is(kind, pid)).count()
+    }
+
     /// All of it, so far.
     #[must_use]
     pub fn all(&self) -> Vec<Event> {

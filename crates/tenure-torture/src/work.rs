@@ -1,11 +1,12 @@
 //! What a leader does: it writes, and obeys.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure::{Leadership, Node, Reason};
+use tenure::{Leadership, Node, Reason, TransactionError};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,9 @@ use crate::orders::Order;
 use crate::register::Register;
 use crate::report::say;
 use crate::watch::Watcher;
+
+/// Long enough to be stopped between two statements.
+const MOMENT: Duration = Duration::from_millis(300);
 
 /// What all work of this process shares.
 pub struct Desk {
@@ -93,28 +97,47 @@ fn tell(desk: &Desk, event: &str, leadership: &Leadership, mut more: Value) {
     say(event, more);
 }
 
-/// Says when it is inside, and stays there until it is told to leave: so that a test can stop the process right
-/// there.
+/// Says when it is inside a fenced transaction, and stays there: so that the process can be stopped right there.
 async fn dwell(desk: &Arc<Desk>, leadership: &Leadership) {
-    let entry = Entry::of(leadership, &desk.args.node, 0, "dwelt");
-    let (desk, leadership) = (Arc::clone(desk), leadership.clone());
-    let inside = {
-        let (desk, leadership) = (Arc::clone(&desk), leadership.clone());
-        move || tell(&desk, "inside", &leadership, json!({}))
+    let outcome = match in_file(desk, leadership).await {
+        Err(TransactionError::NotSql) => in_database(desk, leadership).await,
+        outcome => outcome.map_err(|error| error.to_string()),
     };
-    let desk_inside = Arc::clone(&desk);
-    let outcome = leadership
-        .transaction(move |transaction| {
-            entry.write(transaction)?;
-            inside();
-            while !desk_inside.leave.load(Acquire) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            Ok::<_, tenure::sqlite::rusqlite::Error>(())
-        })
-        .await;
-    let outcome = outcome.map_or_else(|error| error.to_string(), |()| String::from("accepted"));
-    tell(&desk, "dwelt", &leadership, json!({ "outcome": outcome }));
+    let outcome = outcome.map_or_else(|error| error, |()| String::from("accepted"));
+    tell(desk, "dwelt", leadership, json!({ "outcome": outcome }));
+}
+
+/// Until it is told to leave.
+async fn in_file(
+    desk: &Arc<Desk>,
+    leadership: &Leadership,
+) -> Result<(), TransactionError<tenure::sqlite::rusqlite::Error>> {
+    let entry = Entry::of(leadership, &desk.args.node, 0, "dwelt");
+    let (desk, inside) = (Arc::clone(desk), leadership.clone());
+    let work = move |transaction: &tenure::sqlite::rusqlite::Transaction<'_>| {
+        entry.write(transaction)?;
+        tell(&desk, "inside", &inside, json!({}));
+        while !desk.leave.load(Acquire) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    };
+    leadership.transaction(work).await
+}
+
+/// Between two statements of a transaction on PostgreSQL or MySQL, for a moment: whoever is not stopped in it goes on.
+async fn in_database(desk: &Arc<Desk>, leadership: &Leadership) -> Result<(), String> {
+    let stay = async || {
+        tell(desk, "inside", leadership, json!({}));
+        tokio::time::sleep(MOMENT).await;
+        Ok::<_, Infallible>(())
+    };
+    match leadership.postgres_transaction(async |_| stay().await).await {
+        Err(TransactionError::NotSql) => {
+            leadership.mysql_transaction(async |_| stay().await).await.map_err(|error| error.to_string())
+        }
+        outcome => outcome.map_err(|error| error.to_string()),
+    }
 }
 
 /// The work itself: a task of its own, so that it can be told to stop, or refuse to.

@@ -15,6 +15,9 @@ use crate::Outcome;
 /// kept so many of the longest ttl apart.
 const STEPS_APART: u32 = 6;
 
+/// A leader that does not begin its transaction within so long is left alone: its way to the store may be cut.
+const INSIDE_WITHIN: Duration = Duration::from_millis(500);
+
 /// What happens to the way of one node to the store.
 type Trouble = (&'static str, fn(&Proxy));
 
@@ -92,6 +95,7 @@ impl Faults {
         let lasts = Duration::from_millis(100 + self.dice.below(3 * millis(crew.cast.roles[number].ttl)));
         match self.dice.below(12) {
             0..=1 => self.kill(crew, number, lasts / 4),
+            2 if place.has_transactions() => self.stop_inside(crew, lasts),
             2..=4 => self.stop(crew, number, lasts),
             5..=8 => self.trouble(crew, place, number, lasts)?,
             9 if crew.cast.blows => self.strike(crew, place)?,
@@ -178,6 +182,25 @@ impl Faults {
     fn stop(&mut self, crew: &mut Crew, number: usize, lasts: Duration) {
         if self.may(crew, number) && crew.members[number].stop() {
             self.did("stopped (SIGSTOP)", crew.name(number), Undo::Wake(number), lasts);
+        }
+    }
+
+    /// Stops the leader between two statements of a fenced transaction, which holds its lease's row.
+    fn stop_inside(&mut self, crew: &mut Crew, lasts: Duration) {
+        let Some(pid) = crew.leader().map(|leader| leader.pid) else { return };
+        let number = crew.members.iter().position(|member| member.pid() == Some(pid));
+        let Some(number) = number.filter(|&number| self.may(crew, number)) else { return };
+        let before = crew.journal.count("inside", pid);
+        crew.order_leader(&[&format!("dwell {}", crew.cast.election)]);
+        let end = clock::now() + INSIDE_WITHIN;
+        while crew.journal.count("inside", pid) == before {
+            if clock::now() > end {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if crew.members[number].stop() {
+            self.did("stopped inside a fenced transaction", crew.name(number), Undo::Wake(number), lasts);
         }
     }
 

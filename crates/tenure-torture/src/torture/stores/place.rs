@@ -98,6 +98,12 @@ enum Server {
 }
 
 impl Place {
+    /// Whether its leaders write in fenced transactions, and may be stopped there: whoever is stopped inside of one on a
+    /// file keeps the file from everybody, which is a limit of such a store.
+    pub const fn has_transactions(&self) -> bool {
+        matches!(self.server, Server::Postgres(_) | Server::MySql(_))
+    }
+
     /// A store of this kind, with ways for so many nodes. `directory` is for what it needs. A server has a clock that
     /// can be set, or else a disk that can be filled.
     pub fn new(kind: Kind, nodes: usize, directory: &TempDir, clock: bool) -> Outcome<Self> {
