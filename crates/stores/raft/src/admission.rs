@@ -13,7 +13,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 /// What connections may use up. The numbers are far above what a healthy group needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections whose first request has not come yet.
+    /// Connections whose first request has not come yet. One process that claims a thousand leases at once opens a
+    /// thousand, so there may be many honest ones.
     pub handshakes: usize,
     /// Connections of those who use the group. Others are told so, and try another member.
     pub clients: usize,
@@ -30,7 +31,7 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            handshakes: 512,
+            handshakes: 2048,
             clients: 2048,
             members: 256,
             handshake: Duration::from_secs(10),
