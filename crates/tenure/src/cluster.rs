@@ -133,6 +133,7 @@ impl Node {
             settings,
             timer,
             publish,
+            grants: gate.grants(),
             declared: None,
             tidied: None,
         };
@@ -202,6 +203,8 @@ struct Watcher {
     settings: ClusterSettings,
     timer: AsyncTimer,
     publish: watch::Sender<Arc<View>>,
+    /// Changes whenever a term of this node begins: news of it may come before it is known here.
+    grants: watch::Receiver<u64>,
     /// What was last said of the cluster, under which term.
     declared: Option<(Term, bool)>,
     /// When old nodes were last forgotten.
@@ -347,6 +350,8 @@ impl Watcher {
                     Some(Hint::Election(about)) if about != *self.gate.election() => {}
                     Some(_) => return Some(()),
                 },
+                // It fails when nobody can be granted anything any more: the node has come to its end.
+                Ok(()) = self.grants.changed() => return Some(()),
                 held = self.held.changed() => match held {
                     None => return None,
                     Some(held) if held.session != self.session => return Some(()),

@@ -101,6 +101,11 @@ impl Gate {
         duty.map(|duty| Pass { duty }).ok_or(gone)
     }
 
+    /// Changes whenever a term of this node begins.
+    pub(crate) fn grants(&self) -> watch::Receiver<u64> {
+        self.inner.doorplate.grants.subscribe()
+    }
+
     /// Who leads, as far as this node knows, which may be itself. `None`: nobody, or not known yet.
     #[must_use]
     pub fn leader(&self) -> Option<Arc<KnownLeader>> {
@@ -201,6 +206,8 @@ impl fmt::Debug for Pass {
 pub(crate) struct Doorplate {
     /// The last grant to this node. Locked for writing only while another takes its place.
     tenant: RwLock<Option<Tenant>>,
+    /// How often this node was granted it.
+    grants: watch::Sender<u64>,
     known: watch::Sender<Known>,
 }
 
@@ -222,6 +229,7 @@ impl Doorplate {
     pub(crate) fn seat(&self, office: &Arc<Office>, duty: &Arc<Duty>) {
         let tenant = Tenant { office: Arc::clone(office), duty: Arc::downgrade(duty) };
         *self.tenant.write().unwrap_or_else(PoisonError::into_inner) = Some(tenant);
+        self.grants.send_modify(|grants| *grants += 1);
     }
 
     /// Another leads than before, or nobody. True if it remains to be found where.
