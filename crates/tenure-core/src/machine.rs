@@ -180,15 +180,22 @@ impl Machine {
     }
 
     /// Compares the wall clock with the boot clock. Call it before every other input: if one has moved against the
-    /// other since the last confirmed renewal, by one leap or by several, the machine may have been paused.
+    /// other since the last confirmed renewal, by one leap or by several, the machine may have been paused. The
+    /// lease is shorter by as much, and after more than a tenth of the ttl it is over.
     pub fn clock(&mut self, wall: Duration, now: Instant) {
         let leap = self.wall.leap(wall, now);
         let moved = self.wall.read(wall, now);
-        let moved = if self.planted.has(Plant::PausesForgotten) { leap } else { moved };
-        if moved > self.settings.ttl / 10 && !self.planted.has(Plant::ClockJumpIgnored) {
+        let forgotten = self.planted.has(Plant::PausesForgotten);
+        let moved = if forgotten { leap } else { moved };
+        if self.planted.has(Plant::ClockJumpIgnored) {
+            return;
+        }
+        if moved > self.settings.ttl / 10 {
             self.wall.begin();
             self.open_anew(now);
             self.lose_session(Reason::ClockJumped, now);
+        } else if !forgotten {
+            self.shorten_lease(moved);
         }
     }
 

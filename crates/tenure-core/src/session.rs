@@ -47,6 +47,8 @@ pub(crate) struct Open {
     pub id: SessionId,
     ttl: Duration,
     pub deadline: Instant,
+    /// By how much the deadline was brought forward for pauses that the boot clock did not count.
+    paused: Duration,
     sequence: Sequence,
     pub confirmed: Sequence,
     /// The last renewal that was answered after another had been applied without an answer.
@@ -176,7 +178,8 @@ impl Machine {
                 }
                 self.longest_ttl = self.longest_ttl.max(ttl);
                 let from = self.counts_from(flight, now);
-                let deadline = from + self.lease(ttl);
+                let paused = self.wall.moved();
+                let deadline = from + self.lease(ttl) - paused;
                 let next = flight.sent + self.renew_every();
                 let (confirmed, unheard, failed) = (sequence, 0, 0);
                 let (notices, noticed, noticed_sent, grants, grants_sent) = (0, 0, 0, 0, 0);
@@ -185,6 +188,7 @@ impl Machine {
                     id,
                     ttl,
                     deadline,
+                    paused,
                     sequence,
                     confirmed,
                     unheard,
@@ -261,6 +265,19 @@ impl Machine {
         if self.planted.has(Plant::DeadlineFromReply) { now } else { flight.sent }
     }
 
+    /// The wall clock has moved so far against the boot clock since the lease began. If that was a pause, it has used
+    /// up the lease all the same, so the deadline comes earlier by as much. Two clocks cannot be read at the same
+    /// instant, so a difference that is small against the stop margin is left to that.
+    pub(crate) fn shorten_lease(&mut self, moved: Duration) {
+        let least = (self.settings.ttl / 100).min(self.settings.stop_margin / 10);
+        if let Session::Open(open) = &mut self.session
+            && moved > open.paused + least
+        {
+            open.deadline = open.deadline - (moved - open.paused);
+            open.paused = moved;
+        }
+    }
+
     fn renew(&mut self, now: Instant) {
         let Session::Open(open) = &mut self.session else { return };
         let left = open.deadline.since(now);
@@ -293,7 +310,7 @@ impl Machine {
         let from = self.counts_from(flight, now);
         let every = self.renew_every();
         let Session::Open(open) = &self.session else { return };
-        let deadline = from + self.lease(open.ttl);
+        let lease = self.lease(open.ttl);
         let Session::Open(open) = &mut self.session else { return };
         let forgot = renewal.previous < open.confirmed
             || renewal.grants < open.grants_sent
@@ -307,8 +324,9 @@ impl Machine {
             open.unheard = open.sequence;
         }
         self.wall.renewal_confirmed();
+        open.paused = self.wall.moved();
         open.confirmed = open.sequence;
-        open.deadline = deadline.max(open.deadline);
+        open.deadline = (from + lease - open.paused).max(open.deadline);
         open.next = flight.sent + every;
         let recovered = std::mem::take(&mut open.failed) > 0;
         let noticed = renewal.notices > open.notices;

@@ -41,6 +41,11 @@ impl WallClock {
         self.offset = Some(offset);
         self.confirmed.add(offset);
         self.sent.add(offset);
+        self.moved()
+    }
+
+    /// How far the clocks have moved against each other within the present lease.
+    pub fn moved(&self) -> Duration {
         self.confirmed.width()
     }
 

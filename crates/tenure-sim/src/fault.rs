@@ -127,10 +127,6 @@ pub fn plan(config: &Config, dice: &mut Dice) -> Vec<Fault> {
             at = (last.at + dice.below(config.ttl)).min(config.calm_at - 1);
             node = last.node;
         }
-        // A pause of up to a tenth of the ttl is not noticed. The slack of the usual drift and stop margin covers
-        // that; less of it does not.
-        let slack = config.drift >= 100 && config.nodes.iter().all(|node| node.stop_margin >= node.ttl / 20);
-        let lasts = if kind == Kind::Freeze && !slack { lasts.max(config.ttl / 9) } else { lasts };
         let lasts = if kind == Kind::Fade { lasts + config.ttl * 3 / 2 } else { lasts };
         faults.push(Fault { at, lasts, node, election, kind });
     }

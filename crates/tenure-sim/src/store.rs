@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use tenure_core::{
-    Age, Answer, Capabilities, ElectionKey, ExpiryJudge, Failure, Holder, Instant, NodeId, Opening, Petition,
-    Plant, Planted, Pulse, Record, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity, Succession,
-    Term, Verb,
+    Answer, Capabilities, ElectionKey, ExpiryJudge, Failure, Instant, NodeId, Opening, Petition, Plant,
+    Planted, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity, Succession, Term, Verb,
 };
 
 use crate::clock::{Clock, Real, nanos};
 use crate::config::Ages;
 use crate::fact::{Fact, Freed};
 use crate::ledger::Ledger;
+
+mod reading;
 
 /// A line of the model's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -678,50 +679,5 @@ impl ModelStore {
     pub(crate) fn leads(&self, election: usize, id: SessionId, term: Term) -> bool {
         let lease = &self.state.leases[election];
         lease.holder == Some(id) && lease.term == term
-    }
-
-    // ----- reading --------------------------------------------------------------------------
-
-    /// Who inherits from a leader that was asked to make way.
-    fn first_in_line(&self, election: usize) -> Option<usize> {
-        let lease = &self.state.leases[election];
-        lease.petition.as_ref().filter(|petition| petition.term == lease.term)?;
-        let best = self.standing(election).map(|(_, priority)| priority).max();
-        self.standing(election).find(|(_, priority)| Some(*priority) == best).map(|(node, _)| node)
-    }
-
-    fn refused(&self, election: usize, outranked: bool, now: Moment) -> Standing {
-        Standing::Refused { seen: self.record(election, now), outranked }
-    }
-
-    fn record(&self, election: usize, now: Moment) -> Record {
-        let lease = &self.state.leases[election];
-        let holder = lease.holder.filter(|id| self.live(*id)).map(|id| {
-            let node = self.state.sessions.iter().find(|row| row.id == id).map_or(0, |row| row.node);
-            Holder { node: self.names[node].clone(), term: lease.term, pulse: self.pulse(id, now) }
-        });
-        let heir = lease.heir.map(|heir| self.names[heir].clone());
-        let (term, petition) = (lease.term.max(lease.floor), lease.petition.clone());
-        Record { term, holder, heir, ended: lease.ended, petition }
-    }
-
-    pub(crate) fn pulse(&self, id: SessionId, now: Moment) -> Pulse {
-        let row = self.state.sessions.iter().find(|row| row.id == id);
-        let Some(row) = row else {
-            let stamp = Stamp { session: id, sequence: 0 };
-            return Pulse { stamp, ttl: Duration::ZERO, age: Age::Unknown };
-        };
-        let age = match self.ages {
-            Ages::Unknown => Age::Unknown,
-            Ages::Exact => Age::Exact(now.local.since(row.applied_local)),
-            Ages::Told => {
-                let clock = self.clock.read(now.real);
-                Age::Told {
-                    age: clock.since(row.applied_clock),
-                    clock: Duration::from_nanos(clock.as_nanos()),
-                }
-            }
-        };
-        Pulse { stamp: Stamp { session: id, sequence: row.sequence }, ttl: row.ttl, age }
     }
 }

@@ -182,6 +182,27 @@ fn a_leap_of_the_wall_clock_ends_leadership_and_slewing_does_not() {
 }
 
 #[test]
+fn a_pause_that_is_too_short_to_step_down_for_shortens_the_lease() {
+    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let wall = Duration::from_secs(1_000_000);
+    stage.machine.clock(wall, stage.now);
+    let deadline = stage.machine.deadline();
+    stage.pass(ms(100));
+    stage.machine.clock(wall + ms(100 + 900), stage.now);
+    assert_eq!(stage.machine.deadline(), deadline - ms(900), "the others have counted the pause");
+    stage.machine.clock(wall + ms(100 + 910), stage.now);
+    assert_eq!(stage.machine.deadline(), deadline - ms(900), "two clocks are never read at the same instant");
+    let renewal = stage.next_request();
+    let sent = stage.now;
+    stage.renewed(&renewal);
+    assert_eq!(
+        stage.machine.deadline(),
+        sent + LEASE,
+        "a renewal that was sent afterwards is worth a whole lease"
+    );
+}
+
+#[test]
 fn several_short_pauses_within_one_lease_count_together() {
     let mut stage = Stage::leading(RACE, Settings::new(TTL));
     let mut wall = Duration::from_secs(1_000_000);
