@@ -98,10 +98,15 @@ async fn successor(
             return Ok(Some(Successor { node, place, is_next: index == 0, is_named: true }));
         }
     }
-    let Some(place) = waiting.first().map(|place| Place::clone(place)) else { return Ok(None) };
     let asked = view.document.petition.as_ref().is_some_and(|petition| petition.term == holder.term);
-    let node = inner.node_in(client, over, &view.election, &place).await?;
-    Ok(node.map(|node| Successor { node, place, is_next: true, is_named: asked }))
+    for (index, place) in waiting.iter().enumerate() {
+        // Whose place is gone by now is passed over, as if it had never been in line.
+        if let Some(node) = inner.node_in(client, over, &view.election, place).await? {
+            let place = Place::clone(place);
+            return Ok(Some(Successor { node, place, is_next: index == 0, is_named: asked }));
+        }
+    }
+    Ok(None)
 }
 
 /// Frees the lease, and grants it to a successor in the same transaction: whoever stands in line claims. It leads
