@@ -170,6 +170,8 @@ mod tests {
     use crate::patience::until;
 
     const PORT: u16 = 7;
+    /// More than one exchange has packets.
+    const EXCHANGES: u64 = 20;
 
     fn listens(machine: &Machine) {
         let address = SocketAddr::from((machine.address(), PORT));
@@ -200,8 +202,10 @@ mod tests {
         lan.machines().iter().for_each(listens);
         assert!(finds(a, b) && finds(b, a) && finds(a, c));
         let (said, silent) = (b.messages(), c.messages());
-        assert!(finds(a, b) && b.messages() > said, "what it answers is counted");
-        assert_eq!(c.messages(), silent, "and only there");
+        assert!((0..EXCHANGES).all(|_| finds(a, b)), "they find each other every time");
+        assert!(b.messages() - said >= EXCHANGES, "what it answers is counted");
+        // The end of an exchange from before may be on its way.
+        assert!(c.messages() - silent < EXCHANGES, "and only there");
         lan.part(&[a]);
         assert!(!hears(a, b) && !hears(b, a) && !hears(c, a) && finds(b, c));
         lan.heal();

@@ -219,6 +219,8 @@ impl SqlServer for Place {
     }
 
     async fn waiting(&self) -> Vec<String> {
+        // The server shows the same transactions again to whoever asks within a tenth of a second.
+        tokio::time::sleep(Duration::from_millis(150)).await;
         let mut person = by_hand(&self.url()).await;
         let rows = "SELECT trx_query FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'";
         let tables = format!("SELECT INFO FROM {OURS} AND STATE LIKE 'Waiting for table%'");
