@@ -7,7 +7,7 @@ use super::stage::{Stage, TOKEN, until};
 fn leadership_is_handed_over_to_whom_was_named_or_to_the_first_in_line() {
     let stage = Stage::new();
     let nodes = stage.cluster(&["a", "b"], &[]);
-    let asked = nodes[1].order("/cluster/transfer", r#"{"to": "b"}"#).says(202);
+    let asked = nodes[1].transfer("b").says(202);
     assert_eq!(asked, serde_json::json!({"leader_id": "a", "term": 1, "to": "b"}));
     nodes[1].until_ok("/leader");
     until("the first stands again", || (nodes[0].get("/follower").status == 200).then_some(()));

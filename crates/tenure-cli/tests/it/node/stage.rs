@@ -130,6 +130,14 @@ impl Served {
         client::ask(self.address, "POST", path, &[("Authorization", &bearer)], body)
     }
 
+    /// Asks the leader to make way for a node, once that one stands: it may still be about to.
+    pub fn transfer(&self, to: &str) -> Answer {
+        until(&format!("{to} stands"), || {
+            let answer = self.order("/cluster/transfer", &format!(r#"{{"to":"{to}"}}"#));
+            Some(answer).filter(|answer| answer.status != 409)
+        })
+    }
+
     pub fn until_ok(&self, path: &str) -> Answer {
         until(&format!("{} answers {path} with 200", self.id), || {
             Some(self.get(path)).filter(|answer| answer.status == 200)

@@ -33,7 +33,7 @@ fn a_stream_goes_on_where_it_was_left_and_misses_nothing() {
     // From any node: the history is the store's.
     let last = streamed.last().map(|event| event.id);
     let mut resumed = Events::follow(c.address, "", last);
-    assert_eq!(a.order("/cluster/transfer", r#"{"to":"c"}"#).status, 202);
+    assert_eq!(a.transfer("c").status, 202);
     streamed.extend(all_until(&mut resumed, "leader_elected", "c"));
     let elected = streamed.last().unwrap();
     assert_eq!(
