@@ -17,8 +17,9 @@ use super::place::Place;
 pub const TOKEN: &str = "correct-horse-battery-staple";
 /// Short, where a test waits for it.
 pub const TTL: &str = "2s";
-/// A ttl that no test waits for: nobody loses its lease on a machine that is busy with other things.
-const NEVER: &str = "1h";
+/// A ttl that no test waits for: nobody loses its lease on a machine that is busy with other things. Not longer, because
+/// the pause after a request that failed grows with it, and a disk may be busy for a second.
+const NEVER: &str = "1m";
 
 pub struct Stage {
     directory: TempDir,
