@@ -3,7 +3,7 @@
 use crate::common;
 use std::time::Duration;
 
-use crate::common::{claiming, connect, open_for, win};
+use crate::common::{claiming, connect, open_for, ticking, win};
 use rustix::process::Signal;
 use tenure::{Reason, Term};
 use tenure_core::Standing;
@@ -16,8 +16,8 @@ use tenure_testkit::stage::{Witness, brief, calm, lead, renewals, soon, stand, s
 
 async fn cut_off(cut: impl Fn(&Proxy)) {
     let server = ZooKeeper::start();
-    a_leader_that_is_cut_off_is_succeeded(server.port(0), &server.url(), |port| server.url_by(port), cut)
-        .await;
+    let by = |port| ticking(&server.url_by(port));
+    a_leader_that_is_cut_off_is_succeeded(server.port(0), &ticking(&server.url()), by, cut).await;
 }
 
 #[tokio::test]
@@ -70,8 +70,8 @@ async fn whichever_server_is_killed_leaders_lead_on_and_followers_follow() {
 async fn without_a_quorum_a_leader_leads_to_its_deadline_and_with_one_somebody_leads_again() {
     let mut servers = ZooKeeper::ensemble(3);
     // However long the servers take to start again: its lease is longer.
-    let patient = calm("a").ttl(Duration::from_secs(300));
-    let (steady, hasty) = (start(patient, &servers.url()).await, start(brief("b"), &servers.url()).await);
+    let (patient, url) = (calm("a").ttl(Duration::from_secs(300)), ticking(&servers.url()));
+    let (steady, hasty) = (start(patient, &url).await, start(brief("b"), &url).await);
     let outlasts = lead(&steady).await;
     let billing = hasty.election("billing").unwrap();
     let lapses = soon(billing.elected()).await.unwrap();
@@ -95,7 +95,8 @@ async fn without_a_quorum_a_leader_leads_to_its_deadline_and_with_one_somebody_l
 #[tokio::test]
 async fn an_ensemble_leader_that_stops_for_longer_than_sessions_live_makes_no_second_leader() {
     let servers = ZooKeeper::ensemble(3);
-    let (a, b) = (start(brief("a"), &servers.url()).await, start(brief("b"), &servers.url()).await);
+    let url = ticking(&servers.url());
+    let (a, b) = (start(brief("a"), &url).await, start(brief("b"), &url).await);
     let first = lead(&a).await;
     let mut watches = vec![Witness::of(&a, &first)];
     let successor = stand(&b);

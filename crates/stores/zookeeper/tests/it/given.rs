@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::ticking;
 use tenure::{ElectionName, Reason, Term};
 use tenure_store::{Store, StoreUrl};
 use tenure_testkit::checker::check_leaderships;
@@ -58,7 +59,7 @@ async fn when_it_is_cut_off_the_leader_stops_in_time_and_when_it_is_over_the_sto
     let client = client(&hosts, Duration::from_secs(2)).await;
     let store = store(&client).await;
     let far = soon(brief("far").start(Arc::clone(&store) as Arc<dyn Store>)).await.unwrap();
-    let near = start(brief("near"), &server.url()).await;
+    let near = start(brief("near"), &ticking(&server.url())).await;
     let first = lead(&far).await;
     let first_watch = Witness::of(&far, &first);
     let successor = stand(&near);

@@ -46,6 +46,12 @@ pub async fn win(store: &ZooKeeperStore, session: SessionId) -> Term {
     }
 }
 
+/// With the servers' tick in the URL. Without, it is found out, on a busy machine only roughly: then short leases are
+/// refused.
+pub fn ticking(url: &str) -> String {
+    format!("{url}?tick=200ms")
+}
+
 /// A person with zkCli.
 pub async fn person(server: &ZooKeeper) -> Client {
     Client::connect(&server.hosts()).await.unwrap()
