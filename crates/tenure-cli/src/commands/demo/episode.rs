@@ -98,6 +98,8 @@ impl Demo {
                 return Ok(at);
             }
             self.crew.restore(victim)?;
+            // It must get to the end of its transaction, or it would be stopped in the same one again.
+            let _ = ask(self.store.purge(AGES)).await;
         }
         Err(Failure::System(String::from("the store cannot be written to")))
     }

@@ -10,7 +10,7 @@ mod episode;
 mod live;
 mod tour;
 
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -116,6 +116,21 @@ impl Demo {
         // Of a file of ours nothing will be left anyway; of somebody's store only our election's last term.
         let _ = ask(self.store.delete(self.election.clone(), true)).await;
         let _ = ask(self.store.purge(Duration::ZERO)).await;
-        drop(self.directory);
+        let Self { scene, crew, news, store, directory, .. } = self;
+        drop((scene, crew, news, store));
+        remove(&directory).await;
+    }
+}
+
+/// Removes the directory. The threads of a store that was just dropped may still be about to create a file in it,
+/// and then it takes another attempt.
+async fn remove(directory: &TempDir) {
+    for _ in 0..100 {
+        match std::fs::remove_dir_all(directory.path()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            _ => return,
+        }
     }
 }

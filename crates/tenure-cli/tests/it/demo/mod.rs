@@ -19,8 +19,10 @@ fn demo(place: &Path, flags: &[&str]) -> Command {
     command
 }
 
-fn is_empty(place: &Path) -> bool {
-    std::fs::read_dir(place).unwrap().next().is_none()
+fn assert_nothing_is_left(place: &Path) {
+    let left: Vec<_> = std::fs::read_dir(place).unwrap().flatten().map(|entry| entry.path()).collect();
+    assert!(left.is_empty(), "files are left behind: {left:?}");
+    assert_eq!(nodes_of(place), [], "nodes are left behind");
 }
 
 /// Processes whose environment names this place: the demo's nodes, whoever their parent is.
@@ -74,7 +76,7 @@ fn the_tour_does_everything_once_and_tells_how_long_each_failover_took() {
     // What was killed, stopped or cut off is waited for: a ttl from its last renewal, which was a third of it ago.
     let took: Vec<u64> = elected[1..].iter().map(|step| step["failover_ms"].as_u64().unwrap()).collect();
     assert!(took.len() == 4 && took[1..].iter().all(|millis| *millis >= 1000), "{took:?}");
-    assert!(is_empty(place.path()) && nodes_of(place.path()).is_empty());
+    assert_nothing_is_left(place.path());
 }
 
 #[test]
@@ -82,6 +84,7 @@ fn people_read_a_transcript() {
     let place = TempDir::new().unwrap();
     let output = demo(place.path(), &["--nodes", "2"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let parts = [
         "2 nodes on this machine",
         "has joined: http://127.0.0.1:",
@@ -112,7 +115,7 @@ fn an_interrupted_demo_leaves_nothing_behind() {
     assert!(nodes_of(place.path()).len() >= 2);
     signal(&child, Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(is_empty(place.path()) && nodes_of(place.path()).is_empty());
+    assert_nothing_is_left(place.path());
 }
 
 #[test]
