@@ -427,10 +427,12 @@ impl Machine {
         self.settings.ttl / 6
     }
 
-    /// The pause before the next try after `failures` in a row.
+    /// The pause before the next try after `failures` in a row: in proportion to the ttl, so that there is time for
+    /// several, but half a minute at most, so that a node with a ttl of hours is soon back when the store is.
     pub(crate) fn pause(&mut self, failures: u32) -> Duration {
-        let longest = self.settings.ttl / 6;
-        let pause = (self.settings.ttl / 100).saturating_mul(1 << failures.min(5)).min(longest);
+        let shortest = (self.settings.ttl / 100).min(Duration::from_secs(2));
+        let longest = (self.settings.ttl / 6).min(Duration::from_secs(30));
+        let pause = shortest.saturating_mul(1 << failures.min(5)).min(longest);
         self.dice.jitter(pause)
     }
 

@@ -397,3 +397,16 @@ fn a_candidate_that_was_unhealthy_when_its_election_ended_is_told_when_it_claims
     let Verb::Claim { since, .. } = claim.verb else { panic!("{claim:?}") };
     assert_eq!(since, Some(Term::new(1)), "the store compares it with the term at which the election ended");
 }
+
+#[test]
+fn with_a_ttl_of_hours_a_failed_request_is_repeated_within_a_minute() {
+    let mut stage = Stage::open(RACE, Settings::new(Duration::from_secs(4 * 3600)));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let mut claim = stage.request();
+    for _ in 0..10 {
+        let failed = stage.now;
+        stage.fail(claim.id, Failure::Unavailable);
+        claim = stage.next_deed();
+        assert!(stage.now <= failed + Duration::from_secs(60), "{:?}", stage.now.since(failed));
+    }
+}
