@@ -71,6 +71,7 @@
 //! [`Election::lead`], [`NodeBuilder::start`]) are undone, and whatever they had won is given
 //! back; reads have no effect; resignations and [`Node::close`] go on in the background.
 
+pub mod blocking;
 mod builder;
 mod callbacks;
 mod cluster;
