@@ -96,6 +96,8 @@ impl Transaction<'_> {
             barrier: 0,
             notices: 0,
             grants: 0,
+            unhealthy: None,
+            health_report: 0,
         };
         self.space.sessions.insert(request.session, session);
         self.tell_of_node(EventKind::NodeJoined, &node, &joined);

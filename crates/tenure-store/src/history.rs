@@ -51,6 +51,10 @@ kinds! {
     NodeLeft = "node_left",
     /// A node was silent for its whole life, and was retired.
     NodeExpired = "node_expired",
+    /// The health probe of a node fails: it leads nothing and is no candidate. `problem` in the data.
+    NodeUnhealthy = "node_unhealthy",
+    /// The health probe of a node passes again.
+    NodeHealthy = "node_healthy",
     /// Fewer nodes live than the cluster needs; `live` and `minimum` in the data.
     ClusterDegraded = "cluster_degraded",
     /// As many nodes live again as the cluster needs.

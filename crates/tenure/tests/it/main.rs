@@ -9,6 +9,7 @@ mod common;
 mod examples;
 mod failback;
 mod gate;
+mod health;
 mod isolation;
 mod lead;
 mod many;
