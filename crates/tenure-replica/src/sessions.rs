@@ -162,7 +162,9 @@ impl Transaction<'_> {
         }
         let (kind, data) = match ending {
             Ending::Closed => (EventKind::LeaderResigned, json!({})),
-            Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
+            Ending::Superseded => {
+                (EventKind::LeaderLost, json!({"reason": "superseded", "silent_ms": silent}))
+            }
             Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed", "silent_ms": silent})),
         };
         for (election, term) in freed {

@@ -34,7 +34,7 @@ kinds! {
     /// A term was granted.
     LeaderElected = "leader_elected",
     /// A leader's session is over without its consent; `reason` in the data. It is written down by whoever
-    /// takes over: if the session lapsed, `silent_ms` says how long ago its last sign of life was.
+    /// takes over; `silent_ms` says how long ago the last sign of life was, where the store can tell.
     LeaderLost = "leader_lost",
     /// A leader gave its term up.
     LeaderResigned = "leader_resigned",

@@ -275,8 +275,8 @@ claiming: BEGIN
 
     IF holder IS NOT NULL THEN
         -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
-        SELECT IF(s.state = 'left', JSON_OBJECT('reason', 'superseded'), JSON_OBJECT('reason', 'lapsed', 'silent_ms',
-                GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000)))
+        SELECT JSON_OBJECT('reason', IF(s.state = 'left', 'superseded', 'lapsed'), 'silent_ms',
+                GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000))
             INTO loss FROM tenure_sessions s WHERE s.id = holder;
         SET e_events = e_events + 1;
         CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, loss);

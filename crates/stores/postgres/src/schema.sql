@@ -239,8 +239,8 @@ $$;
 
 -- Why an election has lost its holder, whose session is over.
 CREATE FUNCTION {schema}.loss(s {schema}.sessions) RETURNS jsonb LANGUAGE sql STABLE AS $$
-    SELECT CASE s.state WHEN 'left' THEN '{"reason": "superseded"}' ELSE jsonb_build_object('reason', 'lapsed',
-        'silent_ms', greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint) END
+    SELECT jsonb_build_object('reason', CASE s.state WHEN 'left' THEN 'superseded' ELSE 'lapsed' END,
+        'silent_ms', greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint)
 $$;
 
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
@@ -251,14 +251,14 @@ LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     s     sessions;
     what  text := CASE ending WHEN 'closed' THEN 'leader_resigned' ELSE 'leader_lost' END;
-    more  jsonb := CASE ending WHEN 'closed' THEN '{}' ELSE jsonb_build_object('reason', ending) END;
+    more  jsonb := '{}';
     held  text[];
     freed text[];
 BEGIN
     UPDATE sessions SET state = CASE ending WHEN 'lapsed' THEN 'expired' ELSE 'left' END
         WHERE id = sess AND state = 'live' RETURNING * INTO s;
     IF NOT FOUND THEN RETURN; END IF;
-    IF ending = 'lapsed' THEN more := loss(s); END IF;
+    IF ending <> 'closed' THEN more := loss(s); END IF;
     SELECT array_agg(election) INTO held FROM elections WHERE session = sess;
     IF held IS NOT NULL THEN
         WITH locked AS MATERIALIZED (
