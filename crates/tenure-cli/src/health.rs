@@ -6,17 +6,17 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use serde_json::json;
+use tenure::Instant;
 use tenure_http::Client;
 use tenure_http::leader_only::Origin;
 use tenure_store::clock;
+use tokio::sync::watch;
 
 use crate::cli::duration;
 use crate::failure::Failure;
@@ -82,21 +82,32 @@ impl HealthSettings {
                 "--health-every and --health-timeout must be longer than 0s, such as 2s",
             )));
         }
-        let check = Check { what, every, timeout, verdict: Verdict::default(), voice: voice.clone() };
-        let verdict = check.verdict.clone();
+        let (found, verdict) = watch::channel(None);
+        let check = Check { what, every, timeout, found, voice: voice.clone() };
         let started = std::thread::Builder::new().name(String::from("tenure-health")).spawn(|| check.run());
         started.map_err(Failure::system)?;
-        Ok(Some(verdict))
+        Ok(Some(Verdict(verdict)))
     }
 }
 
-/// Until when the last check that passed counts, in nanoseconds of the boot clock; 0: the last one failed.
-#[derive(Clone, Default)]
-pub struct Verdict(Arc<AtomicU64>);
+/// What the last check has found; nothing before the first has ended.
+#[derive(Clone)]
+pub struct Verdict(watch::Receiver<Option<Found>>);
+
+struct Found {
+    outcome: Result<(), String>,
+    /// Until when it counts.
+    until: Instant,
+}
 
 impl Verdict {
-    pub fn is_healthy(&self) -> bool {
-        clock::now().as_nanos() < self.0.load(Ordering::Relaxed)
+    /// Waits for the end of the first check.
+    pub async fn outcome(mut self) -> Result<(), String> {
+        let hangs = || String::from("the health check has not ended in time");
+        let found = self.0.wait_for(Option::is_some).await.map_err(|_| hangs())?;
+        let Some(Found { outcome, until }) = &*found else { return Err(hangs()) };
+        // A check that hangs for longer than it may does not leave a node leading.
+        if outcome.is_ok() && *until <= clock::now() { Err(hangs()) } else { outcome.clone() }
     }
 }
 
@@ -110,7 +121,7 @@ struct Check {
     what: Vec<What>,
     every: Duration,
     timeout: Duration,
-    verdict: Verdict,
+    found: watch::Sender<Option<Found>>,
     voice: Voice,
 }
 
@@ -125,9 +136,8 @@ impl Check {
                 What::Url(url) => answers(url, self.timeout),
             });
             let now = clock::now();
-            // A check that hangs for longer than it may does not leave a node leading.
-            let until = if outcome.is_ok() { (now + self.every + self.timeout * 2).as_nanos() } else { 0 };
-            self.verdict.0.store(until, Ordering::Relaxed);
+            let until = now + self.every + self.timeout * 2;
+            self.found.send_replace(Some(Found { outcome: outcome.clone(), until }));
             if last.as_ref() != Some(&outcome) {
                 self.say(&outcome);
             }

@@ -58,7 +58,7 @@ pub async fn start(
         builder = builder.address(address);
     }
     if let Some(verdict) = settings.health.start(settings.ttl, voice)? {
-        builder = builder.health(move || std::future::ready(verdict.is_healthy()));
+        builder = builder.health(move || verdict.clone().outcome());
     }
     let mut starting = pin!(shape(builder).start(store));
     // Most often it is there at once. If not, somebody at a terminal wants to know why.

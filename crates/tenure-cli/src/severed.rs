@@ -11,8 +11,9 @@ use std::time::Duration;
 use tenure::{ElectionName, EventQuery, EventRecord, NodeId, NodeRecord, SessionId, Store, StoreError};
 use tenure_core::{Capabilities, Opening, Record, Renewal, Sequence, Stamp, Standing};
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, Finding, Hints, Leaf, Ledger,
-    LedgerQuery, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Survey,
+    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, Finding, HealthReport, Hints,
+    Leaf, Ledger, LedgerQuery, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign,
+    Survey,
 };
 
 /// Names the file whose existence cuts a node off.
@@ -88,6 +89,9 @@ impl Store for Severed {
     }
     fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
         self.pass(|| self.store.declare(declaration))
+    }
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>> {
+        self.pass(|| self.store.report_health(report))
     }
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.pass(|| self.store.events(query))

@@ -32,6 +32,7 @@ struct Inner {
     lease_remaining: Family<Election, Gauge<f64, AtomicU64>>,
     failover: Histogram,
     nodes: Family<State, Gauge>,
+    node_healthy: Gauge,
     heartbeats: Family<Outcome, Counter>,
     store_request: Family<Operation, Histogram>,
     child_running: Family<Child, Gauge>,
@@ -112,6 +113,7 @@ impl Default for Metrics {
             lease_remaining: Family::default(),
             failover: failovers(),
             nodes: Family::default(),
+            node_healthy: Gauge::default(),
             heartbeats: Family::default(),
             store_request: Family::new_with_constructor(requests),
             child_running: Family::default(),
@@ -145,6 +147,9 @@ impl Inner {
                     next grant";
         r.register_with_unit("failover", help, seconds(), self.failover.clone());
         r.register("nodes", "How many nodes there are", self.nodes.clone());
+        self.node_healthy.set(1);
+        let help = "Whether the health probe of this node passes; 1 if it has none";
+        r.register("node_healthy", help, self.node_healthy.clone());
         r.register("heartbeats", "Signs of life of this node", self.heartbeats.clone());
         let help = "How long the store took";
         r.register_with_unit("store_request", help, seconds(), self.store_request.clone());
@@ -201,6 +206,12 @@ impl Metrics {
                     let (.., since) = times.led.swap_remove(index);
                     inner.leadership.observe(clock::now().since(since).as_secs_f64());
                 }
+            }
+            NodeEvent::NodeUnhealthy { .. } => {
+                inner.node_healthy.set(0);
+            }
+            NodeEvent::NodeHealthy => {
+                inner.node_healthy.set(1);
             }
             NodeEvent::PlanCarriedOut { took, .. } => inner.rebalance.observe(took.as_secs_f64()),
             NodeEvent::PartitionAssigned { .. } => inner.works_on(ASSIGNED, 1),

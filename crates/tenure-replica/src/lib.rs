@@ -10,6 +10,7 @@
 mod claims;
 mod declaration;
 mod deletion;
+mod health;
 mod history;
 mod ledger;
 mod petition;

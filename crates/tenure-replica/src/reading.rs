@@ -39,6 +39,7 @@ impl Transaction<'_> {
                     pulse: session.pulse(id, &self.moment),
                     opened_at: session.opened_at,
                     renewed_at: session.renewed_at,
+                    unhealthy: session.unhealthy.clone(),
                 })
             })
             .collect()

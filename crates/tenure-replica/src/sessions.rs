@@ -96,6 +96,8 @@ impl Transaction<'_> {
             barrier: 0,
             notices: 0,
             grants: 0,
+            unhealthy: None,
+            health_report: 0,
         };
         self.space.sessions.insert(request.session, session);
         self.tell_of_node(EventKind::NodeJoined, &node, &joined);
@@ -160,7 +162,9 @@ impl Transaction<'_> {
         }
         let (kind, data) = match ending {
             Ending::Closed => (EventKind::LeaderResigned, json!({})),
-            Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
+            Ending::Superseded => {
+                (EventKind::LeaderLost, json!({"reason": "superseded", "silent_ms": silent}))
+            }
             Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed", "silent_ms": silent})),
         };
         for (election, term) in freed {

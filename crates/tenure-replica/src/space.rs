@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use tenure_core::{ElectionName, Instant, NodeId, Petition, Pulse, Sequence, SessionId, Stamp, Term};
-use tenure_store::{NodeInfo, NodeState};
+use tenure_store::{NodeInfo, NodeState, Unhealthy};
 
 use crate::history::History;
 use crate::ledger::Ledger;
@@ -52,6 +52,9 @@ pub(crate) struct Session {
     /// How often others have left word for this session.
     pub notices: u64,
     pub grants: u64,
+    /// That its health probe fails, and the number of the report that said so, or that it passes.
+    pub unhealthy: Option<Unhealthy>,
+    pub health_report: u64,
 }
 
 impl Session {

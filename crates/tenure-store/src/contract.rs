@@ -10,6 +10,7 @@ use tenure_core::{
 };
 
 use crate::error::StoreError;
+use crate::health::{HealthReport, Unhealthy};
 use crate::history::{EventQuery, EventRecord};
 use crate::labels::Labels;
 use crate::ledger::Ledger;
@@ -216,6 +217,8 @@ pub struct NodeRecord {
     pub opened_at: SystemTime,
     /// When it last renewed, by the wall clock of its writer: for people to read.
     pub renewed_at: SystemTime,
+    /// Why it may not lead, if its health probe fails. Nobody but its own process decides by it.
+    pub unhealthy: Option<Unhealthy>,
 }
 
 impl NodeRecord {
@@ -355,6 +358,16 @@ pub trait Store: Send + Sync + 'static {
     /// Whether that was news: if the store has it so already, or the lease is not held any more, nothing
     /// changes.
     fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>>;
+
+    /// Notes in the node's record, and in the history, that its health probe fails, or passes again
+    /// ([`EventKind::NodeUnhealthy`](crate::EventKind), [`EventKind::NodeHealthy`](crate::EventKind)). A new session
+    /// is healthy.
+    ///
+    /// Whether the health of the node has changed by it: only then is an event recorded. Another problem of a node
+    /// that is unhealthy already is shown in its record, and a report that was overtaken by a later one changes
+    /// nothing. It waits for nothing that the renewal of the session needs. [`StoreError::SessionLost`] as for
+    /// [`Store::renew`].
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>>;
 
     /// The history, oldest first.
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>>;

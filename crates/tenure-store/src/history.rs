@@ -34,7 +34,7 @@ kinds! {
     /// A term was granted.
     LeaderElected = "leader_elected",
     /// A leader's session is over without its consent; `reason` in the data. It is written down by whoever
-    /// takes over: if the session lapsed, `silent_ms` says how long ago its last sign of life was.
+    /// takes over; `silent_ms` says how long ago the last sign of life was, where the store can tell.
     LeaderLost = "leader_lost",
     /// A leader gave its term up.
     LeaderResigned = "leader_resigned",
@@ -51,6 +51,10 @@ kinds! {
     NodeLeft = "node_left",
     /// A node was silent for its whole life, and was retired.
     NodeExpired = "node_expired",
+    /// The health probe of a node fails: it leads nothing and is no candidate. `problem` in the data.
+    NodeUnhealthy = "node_unhealthy",
+    /// The health probe of a node passes again.
+    NodeHealthy = "node_healthy",
     /// Fewer nodes live than the cluster needs; `live` and `minimum` in the data.
     ClusterDegraded = "cluster_degraded",
     /// As many nodes live again as the cluster needs.

@@ -9,6 +9,7 @@ pub mod clock;
 mod contract;
 mod error;
 mod fenced;
+mod health;
 mod history;
 mod labels;
 mod ledger;
@@ -23,6 +24,7 @@ pub use contract::{
 };
 pub use error::StoreError;
 pub use fenced::TransactionError;
+pub use health::{HealthReport, Problem, Unhealthy};
 pub use history::{EventKind, EventQuery, EventRecord, Limit, Retention};
 pub use labels::{LabelError, Labels};
 pub use ledger::{

@@ -35,7 +35,7 @@ mod tests {
         let renewed_at = SystemTime::UNIX_EPOCH + Duration::from_secs(at);
         let stamp = Stamp { session: SessionId::from_u128(session), sequence: 1 };
         let pulse = Pulse { stamp, ttl: Duration::from_secs(10), age: Age::Unknown };
-        NodeRecord { info, state, pulse, opened_at: renewed_at, renewed_at }
+        NodeRecord { info, state, pulse, opened_at: renewed_at, renewed_at, unhealthy: None }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example simple -- worker-1`
 
+use std::sync::Arc;
 use std::time::Duration;
 
 #[tokio::main]
@@ -11,14 +12,18 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = tenure::Node::builder(id).ttl(Duration::from_secs(5)).start(store).await?;
     println!("{} stands for the election `reports`", node.id());
 
+    let greeting = Arc::new(String::from("working"));
     let election = node.election("reports")?;
     election
-        .lead(async |leadership: tenure::Leadership| {
-            while let Ok(term) = leadership.check() {
-                println!("working under term {term}");
-                tokio::time::sleep(Duration::from_secs(1)).await;
+        .lead(move |leadership| {
+            let greeting = Arc::clone(&greeting); // the work may run several times: each has a share of its own
+            async move {
+                while let Ok(term) = leadership.check() {
+                    println!("{greeting} under term {term}");
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+                Ok::<_, std::io::Error>(())
             }
-            Ok::<_, std::io::Error>(())
         })
         .await?;
     Ok(())

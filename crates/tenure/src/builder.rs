@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::driver::{self, Plan, Start};
 use crate::error::StartError;
 use crate::event::{NodeEvent, Observer};
-use crate::health::{self, Health, Probe};
+use crate::health::{self, Health, Probe, ProbeOutcome};
 use crate::link::{Link, Status};
 use crate::node::Node;
 use crate::page::Page;
@@ -154,10 +154,14 @@ impl NodeBuilder {
     /// It runs on the Tokio runtime in which [`start`](NodeBuilder::start) is called, every ttl/6,
     /// and has as long to answer. While it answers false, or has not passed for ttl/3, this node
     /// leads nothing; nor before it has passed for the first time.
+    ///
+    /// It answers with a `bool`, or with a `Result<(), E>` whose error says what is wrong. That is written to the store
+    /// while the probe fails: the list of nodes shows it ([`NodeRecord::unhealthy`](crate::NodeRecord::unhealthy)), and
+    /// the history has `node_unhealthy` and `node_healthy`. Only the first 256 bytes are kept.
     pub fn health<P, F>(mut self, probe: P) -> Self
     where
         P: Fn() -> F + Send + Sync + 'static,
-        F: Future<Output = bool> + Send + 'static,
+        F: Future<Output: ProbeOutcome> + Send + 'static,
     {
         self.probe = Some(health::probe(probe));
         self

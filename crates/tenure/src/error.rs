@@ -178,7 +178,16 @@ impl<E: fmt::Display> fmt::Display for LeadError<E> {
     }
 }
 
-impl<E: fmt::Debug + fmt::Display> std::error::Error for LeadError<E> {}
+// Not `E: Error`, so that `E` may be `anyhow::Error` or a `String`: what caused the work's own error is to be asked
+// of that error.
+impl<E: fmt::Debug + fmt::Display> std::error::Error for LeadError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Work(_) | Self::CutOff => None,
+            Self::Election(error) => error.source(),
+        }
+    }
+}
 
 impl<E> From<ElectionError> for LeadError<E> {
     fn from(error: ElectionError) -> Self {
@@ -187,14 +196,25 @@ impl<E> From<ElectionError> for LeadError<E> {
 }
 
 /// This process does not lead under that term any more, and never will again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("term {term} is over: {reason}")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotLeader {
     /// The term that is over; [`Term::NONE`] if a [`Gate`](crate::Gate) is asked before the first one.
     pub term: Term,
     /// Why.
     pub reason: Reason,
 }
+
+impl fmt::Display for NotLeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { term, reason } = self;
+        match *term {
+            Term::NONE => write!(f, "this node does not lead: {reason}"),
+            _ => write!(f, "term {term} is over: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for NotLeader {}
 
 /// This process does not own that partition any more, or not since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

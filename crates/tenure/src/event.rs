@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use tenure_core::{ElectionName, Instant, NodeId, Reason, SessionId, TaskListName, Term};
+use tenure_store::Problem;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -20,6 +21,13 @@ pub enum NodeEvent {
     },
     /// This node has closed its session, and come to its end.
     NodeLeft,
+    /// The health probe of this node's application fails: the node leads nothing and is no candidate.
+    NodeUnhealthy {
+        /// What is wrong.
+        problem: Problem,
+    },
+    /// The health probe passes again.
+    NodeHealthy,
     /// This node was elected.
     LeaderElected {
         /// For what.
@@ -160,6 +168,8 @@ impl NodeEvent {
         match self {
             Self::NodeJoined { .. } => "node_joined",
             Self::NodeLeft => "node_left",
+            Self::NodeUnhealthy { .. } => "node_unhealthy",
+            Self::NodeHealthy => "node_healthy",
             Self::LeaderElected { .. } => "leader_elected",
             Self::LeaderLost { .. } => "leader_lost",
             Self::LeaderResigned { .. } => "leader_resigned",
@@ -193,6 +203,8 @@ impl NodeEvent {
             | Self::ElectionDeleted { election } => Some(election),
             Self::NodeJoined { .. }
             | Self::NodeLeft
+            | Self::NodeUnhealthy { .. }
+            | Self::NodeHealthy
             | Self::LeaseRenewed { .. }
             | Self::InJeopardy { .. }
             | Self::PartitionAssigned { .. }
@@ -209,6 +221,8 @@ impl NodeEvent {
         match self {
             Self::NodeJoined { session } => say!(info, %session, "node_joined"),
             Self::NodeLeft => say!(info, "node_left"),
+            Self::NodeUnhealthy { problem } => say!(warn, %problem, "node_unhealthy"),
+            Self::NodeHealthy => say!(info, "node_healthy"),
             Self::LeaderElected { election, term } => {
                 say!(info, %election, term = term.number(), "leader_elected");
             }

@@ -84,7 +84,13 @@ impl Gate {
         }
     }
 
-    /// The same, for work that goes on after the check: as long as the [`Pass`] is alive, a lease that
+    /// Whether this node leads at this instant: [`check`](Gate::check) as a `bool`.
+    #[must_use]
+    pub fn is_leader(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// The same as `check`, for work that goes on after it: as long as the [`Pass`] is alive, a lease that
     /// is given up *willingly* is not given back, so nobody else leads meanwhile.
     ///
     /// # Errors

@@ -71,6 +71,7 @@
 //! [`Election::lead`], [`NodeBuilder::start`]) are undone, and whatever they had won is given
 //! back; reads have no effect; resignations and [`Node::close`] go on in the background.
 
+pub mod blocking;
 mod builder;
 mod callbacks;
 mod cluster;
@@ -107,6 +108,7 @@ pub use error::{
 };
 pub use event::{NodeEvent, Subscription};
 pub use gate::{Gate, KnownLeader, Pass};
+pub use health::ProbeOutcome;
 pub use held::{Held, Holding};
 pub use leadership::Leadership;
 pub use node::Node;
@@ -121,7 +123,7 @@ pub use tenure_core::{
 };
 pub use tenure_store::{
     Candidate, EventKind, EventQuery, EventRecord, LabelError, Labels, Lease, Limit, NodeInfo, NodeRecord,
-    NodeState, Options, Retention, Store, StoreError, StoreUrl, UrlError,
+    NodeState, Options, Problem, Retention, Store, StoreError, StoreUrl, Unhealthy, UrlError,
 };
 
 #[cfg(feature = "memory")]

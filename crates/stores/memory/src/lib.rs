@@ -17,9 +17,9 @@ use tenure_core::{
 use tenure_replica::Transaction;
 use tenure_store::{
     Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, EventQuery, EventRecord,
-    ExpiryJudge, Finding, Hints, Leaf, Ledger, LedgerQuery, News, NodeRecord, Open, Options, Pending,
-    Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store, StoreError, Succession,
-    Survey,
+    ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, News, NodeRecord, Open, Options,
+    Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store, StoreError,
+    Succession, Survey,
 };
 
 use crate::world::World;
@@ -134,6 +134,10 @@ impl Store for MemoryStore {
 
     fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
         self.transact(move |transaction| Ok(transaction.declare(&declaration)))
+    }
+
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>> {
+        self.transact(move |transaction| transaction.report_health(report))
     }
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {

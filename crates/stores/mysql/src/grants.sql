@@ -10,6 +10,7 @@ GRANT EXECUTE ON PROCEDURE tenure.tenure_close TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_retire TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_purge TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_declare_degraded TO app@'%';
+GRANT EXECUTE ON PROCEDURE tenure.tenure_report_health TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_claim TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_rehearse TO app@'%';
 GRANT EXECUTE ON PROCEDURE tenure.tenure_resign TO app@'%';

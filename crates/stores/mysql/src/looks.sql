@@ -45,7 +45,8 @@ BEGIN
     SELECT JSON_OBJECT('node', s.node, 'hostname', s.hostname, 'address', s.address, 'pid', s.pid,
         'version', s.version, 'labels', JSON_EXTRACT(s.labels, '$'), 'state', s.state, 'pulse', JSON_EXTRACT(p.pulse, '$'),
         'opened_us', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.opened_at),
-        'renewed_us', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.renewed_at))
+        'renewed_us', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.renewed_at), 'problem', s.problem,
+        'unhealthy_us', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', s.unhealthy_since))
         FROM tenure_sessions s JOIN tenure_pulses p ON p.id = s.id
         WHERE s.namespace = ns ORDER BY s.node, s.opened_at;
     COMMIT;

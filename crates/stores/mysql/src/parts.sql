@@ -104,10 +104,8 @@ dying: BEGIN
         INTO ns, who, silence FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live' FOR UPDATE;
     IF who IS NULL THEN LEAVE dying; END IF;
     UPDATE tenure_sessions SET state = IF(ending = 'lapsed', 'expired', 'left') WHERE id = sess;
-    IF ending = 'lapsed' THEN
+    IF ending <> 'closed' THEN
         SET more = JSON_OBJECT('reason', ending, 'silent_ms', silence + 0);
-    ELSEIF ending = 'superseded' THEN
-        SET more = JSON_OBJECT('reason', ending);
     END IF;
     -- By their names from here on, and by the primary key: any other way to them would wait for those that are locked.
     SELECT COUNT(*), JSON_ARRAYAGG(e.election) INTO freed, locked FROM tenure_elections e WHERE e.session = sess

@@ -29,6 +29,9 @@ CREATE TABLE IF NOT EXISTS tenure_sessions (
     grants     BIGINT      NOT NULL DEFAULT 0,     -- how many terms it was granted: fewer means a lost write
     opened_at  DATETIME(6) NOT NULL,
     renewed_at DATETIME(6) NOT NULL,
+    problem    VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,  -- what its health probe has found; NULL: healthy
+    unhealthy_since DATETIME(6),
+    health_report   BIGINT NOT NULL DEFAULT 0,     -- reports below this number were overtaken
     alive      {text} AS (IF(state = 'live', node, NULL)),  -- of one name, one may be live
     UNIQUE KEY one_live_session (namespace, alive),
     KEY of_node (namespace, node)
@@ -126,7 +129,10 @@ CREATE OR REPLACE VIEW tenure_nodes AS SELECT
     s.renewed_at AS last_heartbeat,
     CASE WHEN s.state <> 'live' THEN s.state
          WHEN s.renewed_at + INTERVAL s.ttl_ms * 1000 MICROSECOND < UTC_TIMESTAMP(6) THEN 'silent'
+         WHEN s.problem IS NOT NULL THEN 'unhealthy'
          ELSE 'healthy' END AS health,
+    s.problem,
+    s.unhealthy_since,
     s.pid,
     s.version,
     s.labels,

@@ -275,8 +275,8 @@ claiming: BEGIN
 
     IF holder IS NOT NULL THEN
         -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
-        SELECT IF(s.state = 'left', JSON_OBJECT('reason', 'superseded'), JSON_OBJECT('reason', 'lapsed', 'silent_ms',
-                GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000)))
+        SELECT JSON_OBJECT('reason', IF(s.state = 'left', 'superseded', 'lapsed'), 'silent_ms',
+                GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000))
             INTO loss FROM tenure_sessions s WHERE s.id = holder;
         SET e_events = e_events + 1;
         CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, loss);
@@ -484,6 +484,39 @@ BEGIN
     COMMIT;
     SELECT JSON_OBJECT('store', store, 'done', settled IS NOT NULL);
     IF settled IS NOT NULL THEN CALL tenure_ring(ns); END IF;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_report_health
+//
+-- What a node reports of its own health: told when it changes. It needs the row of its session, and no election.
+CREATE PROCEDURE tenure_report_health(ns {text}, kept BIGINT, sess {text}, report BIGINT,
+    wrong VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin) MODIFIES SQL DATA
+reporting: BEGIN
+    DECLARE store TEXT CHARACTER SET utf8mb4;
+    DECLARE me {text};
+    DECLARE last BIGINT;
+    DECLARE unhealthy, changes TINYINT DEFAULT 0;
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+    CALL tenure_begin(store);
+    SELECT s.node, s.health_report, s.problem IS NOT NULL INTO me, last, unhealthy FROM tenure_sessions s
+        WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
+    IF me IS NULL THEN
+        ROLLBACK;
+        SELECT '{"lost": true}';
+        LEAVE reporting;
+    END IF;
+    IF report >= last THEN
+        SET changes = unhealthy <> (wrong IS NOT NULL);
+        UPDATE tenure_sessions SET health_report = report, problem = wrong,
+            unhealthy_since = IF(wrong IS NULL, NULL, COALESCE(unhealthy_since, UTC_TIMESTAMP(6))) WHERE id = sess;
+        IF changes THEN
+            CALL tenure_tell_of_node(ns, IF(wrong IS NULL, 'node_healthy', 'node_unhealthy'), me,
+                IF(wrong IS NULL, '{}', JSON_OBJECT('problem', wrong)), kept);
+        END IF;
+    END IF;
+    COMMIT;
+    SELECT JSON_OBJECT('store', store, 'done', changes + 0);
+    IF changes THEN CALL tenure_ring(ns); END IF;
 END
 //
 DROP PROCEDURE IF EXISTS tenure_hold

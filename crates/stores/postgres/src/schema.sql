@@ -32,7 +32,10 @@ CREATE TABLE {schema}.sessions (
     notices    bigint      NOT NULL DEFAULT 0,   -- how often others have left word
     grants     bigint      NOT NULL DEFAULT 0,   -- how many terms it was granted: fewer means a lost write
     opened_at  timestamptz NOT NULL,
-    renewed_at timestamptz NOT NULL
+    renewed_at timestamptz NOT NULL,
+    problem    text,                             -- what its health probe has found; NULL: healthy
+    unhealthy_since timestamptz,
+    health_report   bigint NOT NULL DEFAULT 0    -- reports below this number were overtaken
 ) WITH (fillfactor = 50); -- a renewal finds room beside the old row, and touches no index
 CREATE UNIQUE INDEX sessions_live ON {schema}.sessions (namespace, node) WHERE state = 'live';
 CREATE INDEX sessions_node ON {schema}.sessions (namespace, node);
@@ -113,7 +116,10 @@ CREATE VIEW {schema}.nodes AS SELECT
     s.renewed_at AS last_heartbeat,
     CASE WHEN s.state <> 'live' THEN s.state
          WHEN clock_timestamp() - s.renewed_at > s.ttl_ms * interval '1 millisecond' THEN 'silent'
+         WHEN s.problem IS NOT NULL THEN 'unhealthy'
          ELSE 'healthy' END AS health,
+    s.problem,
+    s.unhealthy_since,
     s.pid,
     s.version,
     s.labels,
@@ -233,8 +239,8 @@ $$;
 
 -- Why an election has lost its holder, whose session is over.
 CREATE FUNCTION {schema}.loss(s {schema}.sessions) RETURNS jsonb LANGUAGE sql STABLE AS $$
-    SELECT CASE s.state WHEN 'left' THEN '{"reason": "superseded"}' ELSE jsonb_build_object('reason', 'lapsed',
-        'silent_ms', greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint) END
+    SELECT jsonb_build_object('reason', CASE s.state WHEN 'left' THEN 'superseded' ELSE 'lapsed' END,
+        'silent_ms', greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint)
 $$;
 
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
@@ -245,14 +251,14 @@ LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     s     sessions;
     what  text := CASE ending WHEN 'closed' THEN 'leader_resigned' ELSE 'leader_lost' END;
-    more  jsonb := CASE ending WHEN 'closed' THEN '{}' ELSE jsonb_build_object('reason', ending) END;
+    more  jsonb := '{}';
     held  text[];
     freed text[];
 BEGIN
     UPDATE sessions SET state = CASE ending WHEN 'lapsed' THEN 'expired' ELSE 'left' END
         WHERE id = sess AND state = 'live' RETURNING * INTO s;
     IF NOT FOUND THEN RETURN; END IF;
-    IF ending = 'lapsed' THEN more := loss(s); END IF;
+    IF ending <> 'closed' THEN more := loss(s); END IF;
     SELECT array_agg(election) INTO held FROM elections WHERE session = sess;
     IF held IS NOT NULL THEN
         WITH locked AS MATERIALIZED (
@@ -651,6 +657,28 @@ BEGIN
     RETURN jsonb_build_object('store', identity(), 'done', true);
 END $$;
 
+-- What a node reports of its own health: told when it changes. It needs the row of its session, and no election.
+CREATE FUNCTION {schema}.report_health(ns text, kept bigint, sess text, report bigint, wrong text)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    me      sessions;
+    changes boolean;
+BEGIN
+    PERFORM careful();
+    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
+    IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
+    IF report < me.health_report THEN RETURN jsonb_build_object('store', identity(), 'done', false); END IF;
+    changes := (wrong IS NULL) <> (me.problem IS NULL);
+    UPDATE sessions SET health_report = report, problem = wrong,
+        unhealthy_since = CASE WHEN wrong IS NOT NULL THEN coalesce(unhealthy_since, clock_timestamp()) END
+        WHERE id = sess;
+    IF changes THEN
+        PERFORM tell_of_node(ns, CASE WHEN wrong IS NULL THEN 'node_healthy' ELSE 'node_unhealthy' END, me.node,
+            CASE WHEN wrong IS NULL THEN '{}' ELSE jsonb_build_object('problem', wrong) END, kept);
+    END IF;
+    RETURN jsonb_build_object('store', identity(), 'done', changes);
+END $$;
+
 -- ----- to be looked at ------------------------------------------------------------------------
 
 CREATE FUNCTION {schema}.look(ns text, elec text) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
@@ -674,7 +702,8 @@ CREATE FUNCTION {schema}.list_nodes(ns text) RETURNS jsonb LANGUAGE sql STABLE S
     SELECT jsonb_build_object('store', identity(), 'list', (SELECT coalesce(jsonb_agg(to_jsonb(n)), '[]') FROM (
         SELECT s.node, s.hostname, s.address, s.pid, s.version, s.labels, s.state, pulse(s) AS pulse,
                (extract(epoch FROM s.opened_at) * 1000000)::bigint AS opened_us,
-               (extract(epoch FROM s.renewed_at) * 1000000)::bigint AS renewed_us
+               (extract(epoch FROM s.renewed_at) * 1000000)::bigint AS renewed_us, s.problem,
+               (extract(epoch FROM s.unhealthy_since) * 1000000)::bigint AS unhealthy_us
         FROM sessions s WHERE s.namespace = ns ORDER BY s.node COLLATE "C", s.opened_at) n))
 $$;
 

@@ -9,9 +9,9 @@ use tenure_core::{
 };
 use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Claim, Declaration, Deletion, Enlistment, EventQuery,
-    EventRecord, ExpiryJudge, Finding, Hints, Leaf, Ledger, LedgerQuery, Listeners, News, NodeRecord, Open,
-    Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store,
-    StoreError, StoreUrl, Succession, Survey, Told,
+    EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners, News,
+    NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
+    Store, StoreError, StoreUrl, Succession, Survey, Told,
 };
 
 use crate::address::Address;
@@ -214,6 +214,10 @@ impl Store for RaftStore {
 
     fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
         self.verb(Verb::Declare(declaration), Outcome::whether)
+    }
+
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>> {
+        self.verb(Verb::ReportHealth(report), Outcome::whether)
     }
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {

@@ -140,13 +140,9 @@ impl Texts {
     }
 
     fn configured(self, files: &Files) -> Result<Configured, StoreError> {
-        // Which cryptography a process uses is for its application to say, and only once.
-        let Some(provider) = CryptoProvider::get_default() else {
-            return Err(StoreError::misconfigured(
-                "encrypted connections need a rustls provider, and this process has installed none; call \
-                 `rustls::crypto::aws_lc_rs::default_provider().install_default()` first thing in `main`",
-            ));
-        };
+        // The application's choice if it has made one.
+        let provider = CryptoProvider::get_default().cloned();
+        let provider = provider.unwrap_or_else(|| Arc::new(rustls::crypto::aws_lc_rs::default_provider()));
         let unable = |error: rustls::Error| StoreError::misconfigured(format!("TLS cannot be used: {error}"));
         let mut roots = RootCertStore::empty();
         for certificate in certificates(&self.authority, &files.authority)? {
@@ -155,16 +151,16 @@ impl Texts {
         let roots = Arc::new(roots);
         let chain = certificates(&self.certificate, &files.certificate)?;
         let key = || PrivateKeyDer::from_pem_slice(&self.key).map_err(|error| unreadable(&files.key, &error));
-        let client = ClientConfig::builder_with_provider(Arc::clone(provider))
+        let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(unable)?
             .with_root_certificates(Arc::clone(&roots))
             .with_client_auth_cert(chain.clone(), key()?)
             .map_err(unable)?;
-        let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(provider))
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider))
             .build()
             .map_err(|error| StoreError::misconfigured(format!("TLS cannot be used: {error}")))?;
-        let server = ServerConfig::builder_with_provider(Arc::clone(provider))
+        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(unable)?
             .with_client_cert_verifier(verifier)

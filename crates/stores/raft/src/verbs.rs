@@ -7,8 +7,8 @@ use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, Sess
 use tenure_replica::Transaction;
 use tenure_store::{
     Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, EventQuery, EventRecord,
-    Leaf, LedgerQuery, NodeRecord, Open, Petitioned, Publication, Published, Release, Resign, StoreError,
-    Survey,
+    HealthReport, Leaf, LedgerQuery, NodeRecord, Open, Petitioned, Publication, Published, Release, Resign,
+    StoreError, Survey,
 };
 
 /// Something that changes the state.
@@ -28,6 +28,7 @@ pub(crate) enum Verb {
     Acknowledge(Release),
     Enlist(Enlistment),
     Arrange(Arrangement),
+    ReportHealth(HealthReport),
 }
 
 /// Something that only looks.
@@ -91,6 +92,7 @@ impl Verb {
             Self::Acknowledge(release) => transaction.acknowledge(&release).map(Outcome::Count),
             Self::Enlist(enlistment) => transaction.enlist(enlistment).map(|()| Outcome::Done),
             Self::Arrange(arrangement) => Ok(Outcome::Arranged(transaction.arrange(arrangement))),
+            Self::ReportHealth(report) => transaction.report_health(report).map(Outcome::Whether),
         };
         // A replica has no other error: it is never out of reach of itself.
         outcome.unwrap_or(Outcome::Lost)

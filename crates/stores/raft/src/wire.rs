@@ -291,7 +291,9 @@ mod tests {
 
     use openraft::EntryPayload;
     use tenure_core::{ElectionName, Instant, NodeId, SessionId, Stamp};
-    use tenure_store::{Claim, Enlistment, EventQuery, Limit, NodeInfo, Open, Retention};
+    use tenure_store::{
+        Claim, Enlistment, EventQuery, HealthReport, Limit, NodeInfo, Open, Problem, Retention,
+    };
 
     use super::*;
     use crate::clock::Tick;
@@ -336,6 +338,7 @@ mod tests {
             Verb::Retire(Stamp { session, sequence: 7 }),
             Verb::Purge { older_than: Duration::from_secs(60) },
             Verb::Enlist(Enlistment { election: election.clone(), session, document: String::from("{}") }),
+            Verb::ReportHealth(HealthReport { session, number: 1, problem: Some(Problem::new("no disk")) }),
         ];
         let questions = [
             Question::Read(election.clone()),

@@ -10,8 +10,8 @@ use tenure_core::{
 };
 use tenure_store::{
     Candidate, Capabilities, Claim, Declaration, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding,
-    Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned, Reply, Resign, Sessions,
-    Store, StoreError, StoreUrl, Succession, Told,
+    HealthReport, Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned, Problem,
+    Reply, Resign, Sessions, Store, StoreError, StoreUrl, Succession, Told,
 };
 
 use crate::database::{Database, Value};
@@ -334,6 +334,18 @@ impl<D: Database> Store for SqlStore<D> {
             number(i64::from(minimum)),
         ];
         self.call(&self.elections, "declare_degraded", values, |words: Whether| Ok(words.done))
+    }
+
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>> {
+        let values = values![
+            self.namespace(),
+            self.kept(),
+            text(&report.session.to_string()),
+            whole(report.number)?,
+            maybe(report.problem.as_ref().map(Problem::as_str)),
+        ];
+        // Not on the connection of the session: a renewal may be due.
+        self.call(&self.elections, "report_health", values, |words: Whether| Ok(words.done))
     }
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {

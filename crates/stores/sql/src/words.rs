@@ -9,7 +9,9 @@ use tenure_core::{
     Age, ElectionName, Holder, NameError, NodeId, Petition, Pulse, Record, SessionId, Stamp, StoreIdentity,
     Term,
 };
-use tenure_store::{EventKind, EventRecord, Labels, NodeInfo, NodeRecord, NodeState, StoreError, Told};
+use tenure_store::{
+    EventKind, EventRecord, Labels, NodeInfo, NodeRecord, NodeState, Problem, StoreError, Told, Unhealthy,
+};
 
 /// An answer of any verb: its own words, or that the session is lost.
 #[derive(Deserialize)]
@@ -204,6 +206,8 @@ pub(crate) struct NodeWords {
     pulse: PulseWords,
     opened_us: u64,
     renewed_us: u64,
+    problem: Option<String>,
+    unhealthy_us: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -238,6 +242,7 @@ impl ElectionWords {
 
 impl NodeWords {
     pub(crate) fn meant(self) -> Result<NodeRecord, StoreError> {
+        let since = moment(self.unhealthy_us.unwrap_or_default());
         Ok(NodeRecord {
             info: NodeInfo {
                 id: named(self.node)?,
@@ -255,6 +260,7 @@ impl NodeWords {
             pulse: self.pulse.meant()?,
             opened_at: moment(self.opened_us),
             renewed_at: moment(self.renewed_us),
+            unhealthy: self.problem.map(|problem| Unhealthy { problem: Problem::new(&problem), since }),
         })
     }
 }

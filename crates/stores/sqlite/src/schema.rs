@@ -15,6 +15,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("registry.sql"),
     include_str!("ledger.sql"),
     include_str!("leases.sql"),
+    include_str!("health.sql"),
 ];
 
 /// This build's version.
@@ -159,7 +160,10 @@ mod tests {
             .execute_batch(
                 "INSERT INTO tenure_meta VALUES (1, 1, 'the old name', '');
                  INSERT INTO tenure_elections (namespace, election, term, floor, attempt, ended, stood, events)
-                 VALUES ('default', 'reports', 7, 0, 0, 0, 1, 9)",
+                 VALUES ('default', 'reports', 7, 0, 0, 0, 1, 9);
+                 INSERT INTO tenure_sessions (id, namespace, node, hostname, pid, state, sequence, ttl_ms,
+                                              opened_at, renewed_at, renewed_boot_ns)
+                 VALUES ('01', 'default', 'a', 'here', 1, 'live', 3, 10000, '', '', 0)",
             )
             .unwrap();
         assert_eq!(examine(&connection).unwrap(), Found::Ours(1));
@@ -168,6 +172,9 @@ mod tests {
         let sql = "SELECT term || store || degraded FROM tenure_elections, tenure_meta";
         let kept: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
         assert_eq!(kept, "7the old name0");
+        let sql = "SELECT node || (problem IS NULL) || (unhealthy_since IS NULL) FROM tenure_nodes";
+        let healthy: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(healthy, "a11");
     }
 
     #[test]

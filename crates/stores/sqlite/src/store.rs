@@ -9,9 +9,9 @@ use rusqlite::Transaction;
 use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing};
 use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Claim, Declaration, Deletion, Enlistment, EventQuery,
-    EventRecord, ExpiryJudge, Finding, Hints, Leaf, Lease, Ledger, LedgerQuery, News, NodeRecord, Open,
-    Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store,
-    StoreError, StoreUrl, Succession, Survey, TransactionError, UrlError,
+    EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Lease, Ledger, LedgerQuery, News,
+    NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
+    Store, StoreError, StoreUrl, Succession, Survey, TransactionError, UrlError,
 };
 
 use crate::database::Database;
@@ -232,6 +232,10 @@ impl Store for SqliteStore {
 
     fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
         self.write(move |scope| verbs::declare(scope, &declaration))
+    }
+
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>> {
+        self.write(move |scope| verbs::report_health(scope, &report))
     }
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {

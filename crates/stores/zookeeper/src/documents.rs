@@ -59,6 +59,18 @@ pub(crate) struct NodeDocument {
     pub labels: BTreeMap<String, String>,
     pub state: State,
     pub opened_us: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unhealthy: Option<UnhealthyDocument>,
+    /// The number of the last report of its health.
+    #[serde(default)]
+    pub health_report: u64,
+}
+
+/// That a node's health probe fails.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct UnhealthyDocument {
+    pub problem: String,
+    pub since_us: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,6 +104,8 @@ impl NodeDocument {
             labels: info.labels.map().clone(),
             state: State::Live,
             opened_us: now_us(),
+            unhealthy: None,
+            health_report: 0,
         }
     }
 
@@ -108,7 +122,7 @@ impl NodeDocument {
 }
 
 /// The wall clock of this machine: for people to read.
-fn now_us() -> u64 {
+pub(crate) fn now_us() -> u64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
@@ -241,7 +255,8 @@ mod tests {
     fn fuzz_whatever_is_in_a_znode_it_is_understood_or_refused() {
         let samples: [&[u8]; 5] = [
             br#"{"sequence":7,"ttl_ms":10000}"#,
-            br#"{"node":"a","session":"0f","hostname":"h","pid":1,"labels":{"zone":"x"},"state":"live","opened_us":1}"#,
+            br#"{"node":"a","session":"0f","hostname":"h","pid":1,"labels":{"zone":"x"},"state":"live","opened_us":1,
+                "unhealthy":{"problem":"no disk","since_us":1},"health_report":2}"#,
             br#"{"granted":3,"floor":4,"holder":{"session":"0f","node":"a","term":3},"petition":{"term":3,"to":"b"}}"#,
             br#"{"sequence":1,"index":0,"time_us":1,"kind":"leader_elected","node":"a","term":1,"data":{}}"#,
             br#"{"node":"a"}"#,

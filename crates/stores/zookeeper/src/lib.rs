@@ -31,6 +31,7 @@ mod engine;
 mod error;
 mod examination;
 mod foreign;
+mod health;
 mod history;
 mod inner;
 mod layout;

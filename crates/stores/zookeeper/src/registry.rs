@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::{join_all, try_join, try_join_all};
 use tenure_core::{ElectionName, Record};
-use tenure_store::{Candidate, NodeRecord, NodeState, StoreError};
+use tenure_store::{Candidate, NodeRecord, NodeState, Problem, StoreError, Unhealthy};
 use zookeeper_client::{Client, Error, MultiReadResult, Stat};
 
-use crate::documents::{self, NodeDocument, PulseDocument, State};
+use crate::documents::{self, NodeDocument, PulseDocument, State, UnhealthyDocument};
 use crate::error::{Over, classify};
 use crate::inner::Inner;
 use crate::news;
@@ -168,6 +168,10 @@ async fn all(inner: &Inner, client: &Client) -> Result<Vec<Found>, StoreError> {
                 pulse,
                 opened_at: documents::time(document.opened_us),
                 renewed_at: changed_at(renewed.map_or(&stat, |(_, stat)| stat)),
+                unhealthy: document.unhealthy.map(|UnhealthyDocument { problem, since_us }| Unhealthy {
+                    problem: Problem::new(&problem),
+                    since: documents::time(since_us),
+                }),
             };
             found.push(Found { record, path, version: stat.version, unannounced });
         }

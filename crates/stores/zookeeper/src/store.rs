@@ -8,9 +8,9 @@ use std::time::Duration;
 use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing};
 use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Claim, Declaration, Deletion, Enlistment, EventQuery,
-    EventRecord, ExpiryJudge, Finding, Hints, Leaf, Ledger, LedgerQuery, Listeners, News, NodeRecord, Open,
-    Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store, StoreError,
-    StoreUrl, Succession, Survey, Told,
+    EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners, News,
+    NodeRecord, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store,
+    StoreError, StoreUrl, Succession, Survey, Told,
 };
 use zookeeper_client::Client;
 
@@ -20,7 +20,9 @@ use crate::inner::Inner;
 use crate::link::Link;
 use crate::paths::Paths;
 use crate::resignation::Ending;
-use crate::{claims, examination, foreign, history, ledger, news, outside, registry, resignation, sessions};
+use crate::{
+    claims, examination, foreign, health, history, ledger, news, outside, registry, resignation, sessions,
+};
 
 /// Sessions and leases on a ZooKeeper ensemble.
 ///
@@ -254,6 +256,10 @@ impl Store for ZooKeeperStore {
                 None => outside::declare(&inner, &declaration).await,
             }
         })
+    }
+
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>> {
+        self.ask_under(report.session, move |inner| async move { health::report(&inner, &report).await })
     }
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {

@@ -202,9 +202,14 @@ impl<'a> Story<'a> {
 fn why(ending: &Ending) -> String {
     match (ending.kind, ending.reason.as_deref()) {
         (EventKind::LeaderLost, Some("lapsed")) => String::from("it was silent for its whole ttl"),
-        (EventKind::LeaderLost, Some("superseded")) => {
-            String::from("its own process had lost its session, and opened another")
-        }
+        (EventKind::LeaderLost, Some("superseded")) => match ending.silent {
+            Some(silent) => format!(
+                "its session was not renewed for {}, because the store was away or the process was held up; \
+                 then the same process opened a new session",
+                length(silent)
+            ),
+            None => String::from("its own process had lost its session, and opened another"),
+        },
         (EventKind::LeaderLost, Some(reason)) => format!("it was lost ({reason})"),
         (EventKind::LeaderLost, None) => String::from("it was lost"),
         (_, Some(reason)) => format!("it resigned ({reason})"),

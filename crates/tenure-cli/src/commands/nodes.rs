@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
-use tenure::{ElectionName, NodeRecord, NodeState, Store};
+use tenure::{ElectionName, NodeRecord, NodeState, Store, Unhealthy};
 use tenure_core::Record;
 use tenure_store::newest;
 
@@ -28,6 +28,9 @@ struct Row {
     labels: BTreeMap<String, String>,
     joined_at: String,
     renewed_at: String,
+    /// What its health probe has found.
+    problem: Option<String>,
+    unhealthy_since: Option<String>,
 }
 
 pub async fn nodes(store: Arc<dyn Store>, global: &Global) -> Result<Exit, Failure> {
@@ -41,6 +44,7 @@ pub async fn nodes(store: Arc<dyn Store>, global: &Global) -> Result<Exit, Failu
     for node in &nodes {
         let row = row(node, &elections);
         let state = match node.state {
+            NodeState::Live if row.problem.is_some() => styled(BAD, "unhealthy"),
             NodeState::Live => styled(GOOD, row.state),
             NodeState::Left => row.state.to_owned(),
             NodeState::Expired => styled(BAD, row.state),
@@ -55,7 +59,23 @@ pub async fn nodes(store: Arc<dyn Store>, global: &Global) -> Result<Exit, Failu
             row.api_url.as_deref().map_or_else(|| String::from("-"), harmless),
         ]);
     }
-    table.print().map(|()| Exit::DONE)
+    table.print()?;
+    for line in problems(&nodes) {
+        output::say(line)?;
+    }
+    Ok(Exit::DONE)
+}
+
+/// A line for every node that lives, and leads nothing because its health probe fails.
+pub fn problems(nodes: &[NodeRecord]) -> Vec<String> {
+    let live = nodes.iter().filter(|node| node.state == NodeState::Live);
+    let problems = live.filter_map(|node| Some((&node.info.id, node.unhealthy.as_ref()?)));
+    problems
+        .map(|(id, Unhealthy { problem, since })| {
+            let problem = harmless(problem.as_str());
+            format!("{id} is {} since {}: {problem}", styled(BAD, "unhealthy"), output::moment(*since))
+        })
+        .collect()
 }
 
 fn row(node: &NodeRecord, elections: &[(ElectionName, Record)]) -> Row {
@@ -63,6 +83,7 @@ fn row(node: &NodeRecord, elections: &[(ElectionName, Record)]) -> Row {
         let holder = record.holder.as_ref().filter(|holder| holder.pulse.stamp.session == node.session());
         holder.is_some() && Sight::of(election, record, &[]).leader_id.is_some()
     });
+    let unhealthy = node.unhealthy.as_ref();
     Row {
         node_id: node.info.id.to_string(),
         state: match node.state {
@@ -79,5 +100,7 @@ fn row(node: &NodeRecord, elections: &[(ElectionName, Record)]) -> Row {
         labels: node.info.labels.map().clone(),
         joined_at: output::timestamp(node.opened_at),
         renewed_at: output::timestamp(node.renewed_at),
+        problem: unhealthy.map(|unhealthy| unhealthy.problem.to_string()),
+        unhealthy_since: unhealthy.map(|unhealthy| output::timestamp(unhealthy.since)),
     }
 }

@@ -39,10 +39,12 @@ pub fn nodes(scene: &Scene, most: usize, plight: impl Fn(&str) -> Option<&'stati
         let name = node.info.id.as_str();
         let silent = age(node.pulse.age).is_some_and(|age| age >= node.pulse.ttl);
         let leads = scene.leader() == Some(name);
+        let unhealthy = node.unhealthy.as_ref().filter(|_| node.state == NodeState::Live && !silent);
         let (style, state) = match (plight(name), node.state) {
             (Some(plight), _) => (BAD, plight),
             (None, NodeState::Live) if leads => (GOOD, "leader"),
             (None, NodeState::Live) if silent => (BAD, "silent"),
+            (None, NodeState::Live) if unhealthy.is_some() => (BAD, "unhealthy"),
             (None, NodeState::Live) => (HEAD, "follower"),
             (None, NodeState::Left) => (FAINT, "left"),
             (None, NodeState::Expired) => (BAD, "expired"),
@@ -52,6 +54,10 @@ pub fn nodes(scene: &Scene, most: usize, plight: impl Fn(&str) -> Option<&'stati
         let page = page.map(|page| format!("{}/", harmless(page))).unwrap_or_default();
         let state = styled(style, format!("{state:<10}"));
         lines.push(format!("  {:<14} {state} {:<16} {page}", harmless(name), ago(node.renewed_at)));
+        if let Some(unhealthy) = unhealthy {
+            let (problem, since) = (harmless(unhealthy.problem.as_str()), ago(unhealthy.since));
+            lines.push(styled(BAD, format!("    since {since}: {problem}")));
+        }
     }
     if scene.nodes.len() > most {
         lines.push(styled(FAINT, format!("  and {} more", scene.nodes.len() - most)));

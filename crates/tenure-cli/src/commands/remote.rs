@@ -4,7 +4,9 @@ use std::time::{Duration, SystemTime};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tenure::{EventKind, EventRecord, NodeId, NodeInfo, NodeRecord, NodeState, PartitionState, Term};
+use tenure::{
+    EventKind, EventRecord, NodeId, NodeInfo, NodeRecord, NodeState, PartitionState, Term, Unhealthy,
+};
 use tenure_core::{Age, Pulse, SessionId, Stamp};
 use tenure_http::Client;
 use tenure_http::leader_only::Origin;
@@ -47,6 +49,9 @@ struct Node {
     version: String,
     joined_at: String,
     renewed_at: String,
+    /// A node of an older version says nothing of either.
+    problem: Option<String>,
+    unhealthy_since: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -175,12 +180,17 @@ fn record(node: Node) -> Option<NodeRecord> {
     // Of the session only whether it is silent is shown.
     let stamp = Stamp { session: SessionId::from_u128(0), sequence: 0 };
     let pulse = Pulse { stamp, ttl, age: Age::Exact(age) };
+    let unhealthy = node.problem.and_then(|problem| {
+        let since = moment(&node.unhealthy_since?)?;
+        Some(Unhealthy { problem: problem.into(), since })
+    });
     Some(NodeRecord {
         info,
         state,
         pulse,
         opened_at: moment(&node.joined_at)?,
         renewed_at: moment(&node.renewed_at)?,
+        unhealthy,
     })
 }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use tenure::{Candidate, Drift, ElectionName, NodeRecord, Store};
+use tenure::{Candidate, Drift, ElectionName, NodeRecord, NodeState, Store};
 use tenure_core::Record;
 use tenure_http::Lease;
-use tenure_store::{EventKind, EventQuery, EventRecord, Limit, clock};
+use tenure_store::{EventKind, EventQuery, EventRecord, Limit, clock, newest};
 
+use super::nodes::problems;
 use super::sight::{Sight, State, age};
 use super::unknown::unknown;
 use crate::cli::{Global, Status};
@@ -27,6 +28,8 @@ struct Report {
     lease: Option<Lease>,
     candidates: Vec<Standing>,
     forecast: Option<Forecast>,
+    /// The live nodes of the namespace that are no candidates because their health probes fail.
+    unhealthy: Vec<UnhealthyNode>,
     #[serde(skip)]
     heir: Option<String>,
 }
@@ -35,6 +38,24 @@ struct Report {
 struct Standing {
     node_id: String,
     priority: i32,
+}
+
+#[derive(Serialize)]
+struct UnhealthyNode {
+    node_id: String,
+    problem: String,
+    unhealthy_since: String,
+}
+
+impl UnhealthyNode {
+    fn of(node: &NodeRecord) -> Option<Self> {
+        let unhealthy = node.unhealthy.as_ref().filter(|_| node.state == NodeState::Live)?;
+        Some(Self {
+            node_id: node.info.id.to_string(),
+            problem: unhealthy.problem.to_string(),
+            unhealthy_since: timestamp(unhealthy.since),
+        })
+    }
 }
 
 /// What follows if the leader dies now.
@@ -57,7 +78,8 @@ pub async fn status(store: Arc<dyn Store>, global: &Global, asked: &Status) -> R
     if chosen.is_empty() && !global.json {
         output::say("nobody has stood for any election in this store and namespace")?;
     }
-    let nodes = ask(store.nodes()).await?;
+    let nodes = newest(ask(store.nodes()).await?);
+    let problems = problems(&nodes);
     for (number, (election, _)) in chosen.iter().enumerate() {
         let report = Report::read(&store, election, &nodes).await?;
         match global.json {
@@ -65,6 +87,9 @@ pub async fn status(store: Arc<dyn Store>, global: &Global, asked: &Status) -> R
             false if number > 0 => output::say(format!("\n{report}"))?,
             false => output::say(report)?,
         }
+    }
+    if !global.json && !problems.is_empty() {
+        output::say(format!("\n{}", problems.join("\n")))?;
     }
     Ok(Exit::DONE)
 }
@@ -90,6 +115,7 @@ impl Report {
             state: State::of(&sight, &record),
             forecast: forecast(&sight, &record, &candidates, round_trip),
             candidates: candidates.iter().map(Standing::of).collect(),
+            unhealthy: nodes.iter().filter_map(UnhealthyNode::of).collect(),
             heir: record.heir.map(|heir| heir.to_string()),
             sight,
         })

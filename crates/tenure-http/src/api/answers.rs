@@ -173,11 +173,17 @@ pub struct Node {
     pub joined_at: String,
     /// When it last showed a sign of life.
     pub renewed_at: String,
+    /// What its health probe has found; null: it passes, or there is none. While it fails, the node leads nothing and
+    /// is no candidate.
+    pub problem: Option<String>,
+    /// Since when the probe fails.
+    pub unhealthy_since: Option<String>,
 }
 
 impl Node {
     pub(super) fn of(member: &Member) -> Self {
         let record = &member.record;
+        let unhealthy = record.unhealthy.as_ref();
         Self {
             node_id: record.info.id.to_string(),
             state: match record.state {
@@ -194,6 +200,8 @@ impl Node {
             labels: record.info.labels.map().clone(),
             joined_at: timestamp(record.opened_at),
             renewed_at: timestamp(record.renewed_at),
+            problem: unhealthy.map(|unhealthy| unhealthy.problem.to_string()),
+            unhealthy_since: unhealthy.map(|unhealthy| timestamp(unhealthy.since)),
         }
     }
 }

@@ -66,6 +66,9 @@ macro_rules! __conformance_list {
                 a_free_lease_is_granted_to_the_first_claim, a_held_lease_is_refused_and_its_pulse_is_seen,
                 a_repeated_claim_changes_nothing, a_claim_without_a_session_is_lost,
                 a_refused_claim_registers_its_candidate_once;
+            health: a_problem_is_shown_with_its_node_and_told_once, a_new_session_is_healthy,
+                a_report_under_a_session_that_is_over_is_refused, a_report_that_was_overtaken_changes_nothing,
+                it_says_nothing_of_leases_and_signs_of_life;
             history: a_walk_through_all_transitions_is_told_in_order,
                 sequences_are_gapless_in_every_election, ids_rise_and_reading_goes_on_after_one,
                 the_newest_can_be_asked_for, what_is_seen_is_already_recorded, retention_keeps_the_newest_events,

@@ -19,6 +19,7 @@ pub mod division;
 pub mod dropped_futures;
 mod fixture;
 pub mod grants;
+pub mod health;
 pub mod history;
 pub mod identity;
 pub mod inheritance;

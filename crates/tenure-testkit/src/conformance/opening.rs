@@ -69,6 +69,9 @@ pub async fn a_superseded_session_makes_way(fixture: Arc<Fixture>) {
     let lost = history.iter().find(|event| event.kind == EventKind::LeaderLost);
     let lost = lost.expect("the loss is recorded");
     assert_eq!((lost.term, lost.data.contains("superseded")), (term, true), "{}", lost.data);
+    if fixture.candidates_judge().await {
+        assert!(lost.data.contains("silent_ms"), "how long it had been silent: {}", lost.data);
+    }
     assert!(second.lead("reports").await > term);
     second.expect_opened(open).await;
     second.renew().await;

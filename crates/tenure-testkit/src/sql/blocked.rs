@@ -9,8 +9,8 @@ use std::time::Duration;
 use tenure::Term;
 use tenure_core::{Opening, SessionId, Stamp, Standing, TaskListName};
 use tenure_store::{
-    Arrangement, Claim, Declaration, Enlistment, EventKind, EventQuery, Lease, LedgerQuery, NodeInfo, Open,
-    Publication, Release, Resign, Store, StoreError,
+    Arrangement, Claim, Declaration, Enlistment, EventKind, EventQuery, HealthReport, Lease, LedgerQuery,
+    NodeInfo, Open, Problem, Publication, Release, Resign, Store, StoreError,
 };
 
 use super::SqlServer;
@@ -42,6 +42,9 @@ verbs! {
     });
     declare => |store, session| store.declare(Declaration {
         lease: lease(session), degraded: true, live: 1, minimum: 2,
+    });
+    report_health => |store, session| store.report_health(HealthReport {
+        session, number: 1, problem: Some(Problem::new("no disk")),
     });
     petition => |store, _session| store.petition(name(ELECTION), None);
     delete => |store, _session| store.delete(name(ELECTION), false);

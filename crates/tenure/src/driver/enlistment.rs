@@ -47,14 +47,14 @@ const PATIENT_ATTEMPTS: u32 = 5;
 
 /// Why it does not work, told once.
 #[derive(Default)]
-struct Trouble {
+pub(super) struct Trouble {
     attempts: u32,
     told: Option<String>,
 }
 
 impl Trouble {
     /// What to log of a failed attempt: the first refusal, and whatever else goes on for long, but nothing twice.
-    fn tell(&mut self, problem: &StoreError) -> Option<String> {
+    pub(super) fn tell(&mut self, problem: &StoreError) -> Option<String> {
         self.attempts += 1;
         let refused = matches!(problem, StoreError::Misconfigured(_));
         if !refused && self.attempts < PATIENT_ATTEMPTS {

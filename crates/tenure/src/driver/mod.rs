@@ -6,6 +6,7 @@ mod desks;
 mod enlistment;
 mod events;
 mod failback;
+mod health_reports;
 mod ledger;
 mod requests;
 mod slots;
@@ -21,7 +22,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tenure_core::{Answer, ElectionKey, Instant, Machine, Opening, Reason, Settings};
 use tenure_store::clock::{self, Timer};
-use tenure_store::{Hint, Hints, NodeInfo, Pending, Store};
+use tenure_store::{Hint, Hints, NodeInfo, Pending, Problem, Store};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
@@ -35,6 +36,7 @@ use crate::page::Page;
 use crate::timer::AsyncTimer;
 use crate::watchdog::Watchdog;
 use desks::Desks;
+use health_reports::HealthReports;
 use ledger::{Questions, Word};
 use requests::{Requests, Response};
 use slots::Slots;
@@ -85,6 +87,8 @@ struct Driver {
     asides: FuturesUnordered<Pending<'static, ()>>,
     timer: AsyncTimer,
     health: Option<Health>,
+    /// There are some if there is a probe.
+    health_reports: Option<HealthReports>,
     observer: Option<Observer>,
     /// When the work of which office is cut off.
     cut_offs: BinaryHeap<Reverse<(Instant, u64)>>,
@@ -113,7 +117,7 @@ enum Input {
     Due,
     Response(Response),
     Word(Word),
-    Verdict(bool),
+    Verdict(Option<Problem>),
     Command(Option<Command>),
     Hint(Option<Hint>),
     Answered,
@@ -145,6 +149,13 @@ async fn run(plan: Plan, timer: Timer, watchdog: Watchdog, roster: Arc<Roster>) 
             return;
         }
     };
+    let asides = FuturesUnordered::new();
+    let health_reports = plan.health.as_ref().map(|_| {
+        let (store, limit) = (Arc::clone(&plan.store), plan.settings.ttl.max(Duration::from_secs(1)));
+        let (reports, sending) = HealthReports::new(store, limit, plan.settings.poll_every);
+        asides.push(sending);
+        reports
+    });
     let mut driver = Driver {
         machine: plan.machine,
         info: plan.info,
@@ -158,9 +169,10 @@ async fn run(plan: Plan, timer: Timer, watchdog: Watchdog, roster: Arc<Roster>) 
         requests: Requests::default(),
         desks: Desks::default(),
         questions: Questions::default(),
-        asides: FuturesUnordered::new(),
+        asides,
         timer,
         health: plan.health,
+        health_reports,
         observer: plan.observer,
         cut_offs: BinaryHeap::new(),
         settings: plan.settings,
@@ -185,6 +197,7 @@ impl Driver {
             let now = self.look_at_the_clocks();
             self.do_what_is_due(now);
             self.settle(now);
+            self.report_health();
             if self.status.ending.get().is_some() {
                 return;
             }
@@ -223,9 +236,9 @@ impl Driver {
             Input::Due | Input::Answered => {}
             Input::Response(response) => self.respond(response, now),
             Input::Word(word) => self.hear(word, now),
-            Input::Verdict(passed) => {
+            Input::Verdict(verdict) => {
                 if let Some(health) = &mut self.health {
-                    health.judge(passed, now);
+                    health.judge(verdict, now);
                 }
             }
             Input::Command(Some(command)) => self.obey(command, now),

@@ -1,6 +1,7 @@
 //! The library from outside, in one binary: each links every store.
 #![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
 
+mod blocking;
 mod by_hand;
 mod callbacks;
 mod cluster;
@@ -8,6 +9,7 @@ mod common;
 mod examples;
 mod failback;
 mod gate;
+mod health;
 mod isolation;
 mod lead;
 mod many;

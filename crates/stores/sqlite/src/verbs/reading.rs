@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, params};
 use tenure_core::{ElectionName, Record};
-use tenure_store::{Candidate, NodeInfo, NodeRecord, NodeState};
+use tenure_store::{Candidate, NodeInfo, NodeRecord, NodeState, Problem, Unhealthy};
 
 use super::Scope;
 use super::contest::{self, Contest};
@@ -60,5 +60,12 @@ fn node(row: &Row<'_>, scope: &Scope<'_>) -> rusqlite::Result<NodeRecord> {
         pulse: pulse(row, session(row, "id")?, &scope.moment)?,
         opened_at: moment::from_text(&row.get::<_, String>("opened_at")?),
         renewed_at: moment::from_text(&row.get::<_, String>("renewed_at")?),
+        unhealthy: unhealthy(row)?,
     })
+}
+
+fn unhealthy(row: &Row<'_>) -> rusqlite::Result<Option<Unhealthy>> {
+    let Some(problem) = row.get::<_, Option<String>>("problem")? else { return Ok(None) };
+    let since = row.get::<_, Option<String>>("unhealthy_since")?.unwrap_or_default();
+    Ok(Some(Unhealthy { problem: Problem::new(&problem), since: moment::from_text(&since) }))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rusqlite::params;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_core::{Age, NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
 use tenure_store::{EventKind, Open, StoreError, clock};
 
@@ -83,7 +83,7 @@ pub(crate) fn open(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
     if let Some(earlier) = request.supersedes
         && let Some(live) = find(scope, earlier)?
     {
-        end(scope, earlier, &live.node, Ending::Superseded)?;
+        end(scope, earlier, &live.node, Ending::Superseded(live.pulse.age))?;
     }
     forget(scope, &request.node.id)?;
     register(scope, request)
@@ -206,10 +206,21 @@ pub(crate) fn purge(scope: &Scope<'_>, older_than: Duration) -> Result<u64, Stop
 enum Ending {
     /// Its node closed it.
     Closed,
-    /// Its own process has opened another one.
-    Superseded,
-    /// It was silent for its whole life; how old its last sign of it was.
+    /// Its own process has opened another one; how old its last sign of life was.
+    Superseded(Age),
+    /// It was silent for its whole life; how old its last sign of life was.
     Lapsed(Age),
+}
+
+/// Why a leader is lost, and how long ago it was last heard of, if that can be told.
+fn loss(reason: &str, age: Age) -> Value {
+    match age {
+        Age::Exact(age) => {
+            json!({"reason": reason, "silent_ms": u64::try_from(age.as_millis()).unwrap_or(u64::MAX)})
+        }
+        // Its clock was another one.
+        _ => json!({"reason": reason}),
+    }
 }
 
 /// Ends a live session and everything that hangs from it.
@@ -219,13 +230,8 @@ fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> 
     scope.execute("UPDATE tenure_sessions SET state = ?2 WHERE id = ?1", params![id, state])?;
     let (freed, data) = match ending {
         Ending::Closed => (EventKind::LeaderResigned, json!({})),
-        Ending::Superseded => (EventKind::LeaderLost, json!({"reason": "superseded"})),
-        Ending::Lapsed(Age::Exact(age)) => {
-            let silent = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
-            (EventKind::LeaderLost, json!({"reason": "lapsed", "silent_ms": silent}))
-        }
-        // Its clock was another one.
-        Ending::Lapsed(_) => (EventKind::LeaderLost, json!({"reason": "lapsed"})),
+        Ending::Superseded(age) => (EventKind::LeaderLost, loss("superseded", age)),
+        Ending::Lapsed(age) => (EventKind::LeaderLost, loss("lapsed", age)),
     };
     history::free_all(scope, session, freed, node, &data)?;
     scope.execute("DELETE FROM tenure_candidates WHERE session = ?1", [&id])?;
@@ -236,7 +242,7 @@ fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> 
     )?;
     match ending {
         Ending::Closed => history::tell_of_node(scope, EventKind::NodeLeft, node, &json!({})),
-        Ending::Superseded => history::tell_of_node(scope, EventKind::NodeLeft, node, &data),
+        Ending::Superseded(_) => history::tell_of_node(scope, EventKind::NodeLeft, node, &data),
         Ending::Lapsed(_) => history::tell_of_node(scope, EventKind::NodeExpired, node, &json!({})),
     }
 }

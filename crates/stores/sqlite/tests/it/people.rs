@@ -25,7 +25,8 @@ async fn the_views_have_the_columns_that_are_documented() {
     );
     assert_eq!(
         columns(&connection, "tenure_nodes").join(" "),
-        "node state leads hostname address pid opened_at renewed_at expires_at version labels session namespace"
+        "node state leads hostname address pid opened_at renewed_at expires_at version labels session namespace \
+         problem unhealthy_since"
     );
 }
 

@@ -72,6 +72,7 @@ fn the_status_in_json_is_one_object_per_election() {
         "lease",
         "state",
         "term",
+        "unhealthy",
     ];
     assert_eq!(fields(status), names);
     assert_eq!(status["state"], "led");
@@ -176,9 +177,11 @@ fn elections_and_nodes_in_json_have_the_names_of_the_contract() {
         "leads",
         "node_id",
         "pid",
+        "problem",
         "renewed_at",
         "session",
         "state",
+        "unhealthy_since",
         "version",
     ];
     assert_eq!(fields(&nodes[0]), names);

@@ -8,7 +8,7 @@ use super::client::ask;
 use super::stage::{Stage, until};
 
 /// Every name of the contract.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "tenure_is_leader",
     "tenure_term",
     "tenure_leader_changes_total",
@@ -19,6 +19,7 @@ const NAMES: [&str; 15] = [
     "tenure_lease_remaining_seconds",
     "tenure_failover_seconds",
     "tenure_nodes",
+    "tenure_node_healthy",
     "tenure_heartbeats_total",
     "tenure_store_request_seconds",
     "tenure_partitions",

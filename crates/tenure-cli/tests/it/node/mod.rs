@@ -4,6 +4,7 @@ mod client;
 mod description;
 mod document;
 mod encryption;
+mod health;
 mod membership;
 #[cfg(feature = "server-tests")]
 mod metrics;

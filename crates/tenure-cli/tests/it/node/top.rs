@@ -100,6 +100,19 @@ fn top_reads_a_store_and_shows_the_same() {
 }
 
 #[test]
+fn top_shows_an_unhealthy_node_with_its_problem() {
+    let stage = Stage::new();
+    let node = stage.node("alpha", &[]);
+    node.until_ok("/leader");
+    let _other = stage.node("beta", &["--ttl", "3s", "--health-cmd", "exit 7"]);
+    for line in [String::from("top"), format!("top --api http://{}", node.address)] {
+        let top = Terminal::run(&stage, &line);
+        top.shows(&["alpha leads", " unhealthy ", "`exit 7` ended with exit status: 7", "node_unhealthy"]);
+        top.quit();
+    }
+}
+
+#[test]
 fn top_reads_a_node_over_https_if_the_system_trusts_it() {
     let stage = Stage::new();
     let node = encryption::secured(&stage, &encryption::papers(), false);

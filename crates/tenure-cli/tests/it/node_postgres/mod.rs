@@ -2,6 +2,8 @@
 
 #[path = "../node/client.rs"]
 mod client;
+#[path = "../node/health.rs"]
+mod health;
 #[path = "../node/membership.rs"]
 mod membership;
 #[path = "../node/orders.rs"]

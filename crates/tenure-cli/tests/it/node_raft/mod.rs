@@ -3,6 +3,8 @@
 mod alone;
 #[path = "../node/client.rs"]
 mod client;
+#[path = "../node/health.rs"]
+mod health;
 #[path = "../node/membership.rs"]
 mod membership;
 #[path = "../node/orders.rs"]

@@ -70,6 +70,22 @@ fn the_leader_makes_way_when_the_page_asks_with_the_token() {
 }
 
 #[test]
+fn an_unhealthy_node_is_marked_with_its_problem() {
+    let stage = Stage::new();
+    let leader = stage.node("alpha", &[]);
+    leader.until_ok("/leader");
+    let _other = stage.node("beta", &["--ttl", "3s", "--health-cmd", "exit 7 #<b id=owned>"]);
+    let mut browser = Browser::open(&format!("http://{}/", leader.address));
+    let problem = "unhealthy: `exit 7 #<b id=owned>` ended with exit status: 7";
+    shows(&mut browser, "#nodes", |text| text.contains(problem));
+    shows(&mut browser, "#events", |text| text.contains("node_unhealthy"));
+    let marked = "[...document.querySelectorAll('#nodes td.bad')].map((cell) => cell.textContent).join()";
+    until("it is marked", || (browser.value(marked) == problem).then_some(()));
+    assert_eq!(browser.value("document.querySelectorAll('#owned').length"), 0);
+    browser.picture("unhealthy", 1280, 900, "light");
+}
+
+#[test]
 fn hostile_names_are_text_and_the_content_policy_holds() {
     let stage = Stage::new();
     let hostile = "<img src=x onerror=window.owned=1>";

@@ -116,7 +116,8 @@ function follow() {
 }
 
 const NAMES = ['election_started', 'leader_elected', 'leader_lost', 'leader_resigned', 'leader_changed', 'leader_down',
-  'lease_renewed', 'in_jeopardy', 'node_joined', 'node_left', 'node_expired', 'cluster_degraded', 'cluster_recovered',
+  'lease_renewed', 'in_jeopardy', 'node_joined', 'node_left', 'node_expired',
+  'node_unhealthy', 'node_healthy', 'cluster_degraded', 'cluster_recovered',
   'transfer_requested', 'election_deleted', 'plan_published', 'partition_assigned', 'partition_revoked', 'partition_released'];
 
 let soon = null;
@@ -196,12 +197,16 @@ function drawGlance() {
   $('glance').replaceChildren(...rows.flatMap(([name, value, mark]) => [make('dt', name), make('dd', value, mark)]));
 }
 
+// A node that lives, but whose health probe fails, leads nothing and is no candidate.
+const unhealthy = (node) => node.problem && node.state === 'live';
+const condition = (node) => (unhealthy(node) ? 'unhealthy: ' + node.problem : node.state);
+
 const rows = new Map();         // node id -> its row: rows are changed, not made anew
 function drawNodes() {
   const wanted = $('filter').value.toLowerCase();
   const leads = leader && leader.leader_id;
-  const matching = status.nodes.filter((n) => !wanted || (n.node_id + ' ' + n.hostname + ' ' + n.state).toLowerCase().includes(wanted));
-  const rank = (n) => (n.node_id === leads ? 0 : { live: 1, silent: 2 }[n.state] || 3);
+  const matching = status.nodes.filter((n) => !wanted || (n.node_id + ' ' + n.hostname + ' ' + condition(n)).toLowerCase().includes(wanted));
+  const rank = (n) => (n.node_id === leads ? 0 : unhealthy(n) ? 2 : { live: 1, silent: 3 }[n.state] || 4);
   matching.sort((a, b) => rank(a) - rank(b) || (a.node_id < b.node_id ? -1 : 1));
   const shown = matching.slice(0, NODES_SHOWN);
   const kept = new Set();
@@ -215,10 +220,10 @@ function drawNodes() {
       row.cells[2].className = 'fixed';
       rows.set(node.node_id, row);
     }
-    const state = node.node_id === leads && node.state === 'live' ? 'leader' : node.state;
+    const state = node.node_id === leads && node.state === 'live' ? 'leader' : condition(node);
     const age = length(Math.max(0, Date.now() + skew - Date.parse(node.renewed_at))) + ' ago';
     [node.node_id, state, age, node.hostname, node.version].forEach((text, i) => show(row.cells[i], text));
-    row.cells[1].className = { leader: 'good', live: '', silent: 'warn' }[state] ?? 'faint';
+    row.cells[1].className = { leader: 'good', live: '', silent: 'warn' }[state] ?? (unhealthy(node) ? 'bad' : 'faint');
     const at = node.api_url && (node.state === 'live') ? origin(node.api_url) : null;
     if ((row.dataset.at || '') !== (at || '')) {
       row.dataset.at = at || '';
@@ -237,7 +242,7 @@ function drawEvents() {
   const fresh = shown.filter((e) => e.id > first).map((event) => {
     const row = make('tr');
     row.dataset.id = event.id;
-    row.append(make('td', clock(event.time), 'fixed'), make('td', event.event, { leader_lost: 'bad', node_expired: 'bad', leader_elected: 'good', cluster_degraded: 'warn' }[event.event]),
+    row.append(make('td', clock(event.time), 'fixed'), make('td', event.event, { leader_lost: 'bad', node_expired: 'bad', node_unhealthy: 'bad', leader_elected: 'good', node_healthy: 'good', cluster_degraded: 'warn' }[event.event]),
       make('td', event.election), make('td', event.node), make('td', event.term || ''), make('td', more(event.data), 'faint'));
     return row;
   });

@@ -16,8 +16,9 @@ use tenure::{
 };
 use tenure_core::{Capabilities, NodeId, Opening, Record, Renewal, Sequence, Stamp, Standing};
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, Finding, Hints, Leaf, Ledger,
-    LedgerQuery, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Survey,
+    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, Finding, HealthReport, Hints,
+    Leaf, Ledger, LedgerQuery, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply,
+    Resign, Survey,
 };
 
 pub use tenure_testkit::patience::HANG;
@@ -129,6 +130,7 @@ impl Wrapped {
             "publish",
             "acknowledge",
             "enlist",
+            "report_health",
         ] {
             self.set(verb, manner.clone());
         }
@@ -210,6 +212,9 @@ impl Store for Wrapped {
     }
     fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
         self.inner.declare(declaration)
+    }
+    fn report_health(&self, report: HealthReport) -> Pending<'_, Reply<bool>> {
+        self.pass("report_health", || self.inner.report_health(report))
     }
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
         self.inner.events(query)
