@@ -172,7 +172,7 @@ impl Config {
             drift,
             elections: 1 + usize::try_from(dice.below(3)).unwrap_or(0),
             network,
-            latency: margin * 7 / 10,
+            latency: margin.min(shortest / 20) * 7 / 10,
             calm_at,
             ttl,
             nodes,

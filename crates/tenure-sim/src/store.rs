@@ -65,6 +65,8 @@ struct Candidate {
     priority: i32,
     /// Its latest claim: only a resignation that was sent after it takes the candidate out of the line.
     attempt: u64,
+    /// When that was sent.
+    sent: Real,
 }
 
 #[derive(Clone, Debug)]
@@ -450,7 +452,8 @@ impl ModelStore {
             lease.attempt = lease.attempt.max(*attempt);
             return Ok(Standing::Leading { term: lease.term });
         }
-        self.enter(election, Candidate { session: id, priority: *priority, attempt: *attempt });
+        let (priority, attempt, sent) = (*priority, *attempt, now.sent);
+        self.enter(election, Candidate { session: id, priority, attempt, sent });
         let ahead = self.ahead_of(election, id);
         if let Some(stamp) = over
             && ahead == Some(stamp.session)
@@ -460,7 +463,7 @@ impl ModelStore {
         if let Some(refusal) = self.objection(election, id, node, [*outwaited, *disinherit], now) {
             return Ok(refusal);
         }
-        self.state.leases[election].attempt = *attempt;
+        self.state.leases[election].attempt = attempt;
         Ok(Standing::Leading { term: self.grant(election, id, node, life, over.is_some(), now) })
     }
 
@@ -468,7 +471,9 @@ impl ModelStore {
     fn enter(&mut self, election: usize, new: Candidate) {
         let candidates = &mut self.state.leases[election].candidates;
         if let Some(known) = candidates.iter_mut().find(|candidate| candidate.session == new.session) {
-            known.attempt = known.attempt.max(new.attempt);
+            if new.attempt > known.attempt {
+                (known.attempt, known.sent) = (new.attempt, new.sent);
+            }
             return;
         }
         let place = candidates.iter().position(|other| other.priority < new.priority);
@@ -621,13 +626,12 @@ impl ModelStore {
     /// Grants a lease that was given up to whoever is next in line, by the same write.
     fn pass_on(&mut self, election: usize, now: Moment) {
         let line = self.state.leases[election].candidates.iter();
-        let next = line.map(|candidate| candidate.session).find(|session| self.live(*session));
-        let Some((next, (node, life))) = next.and_then(|next| Some((next, self.life_of(next)?))) else {
-            return;
-        };
+        let Some(next) = line.copied().find(|candidate| self.live(candidate.session)) else { return };
+        let Some((node, life)) = self.life_of(next.session) else { return };
         let lease = &mut self.state.leases[election];
         (lease.heir, lease.attempt) = (Some(node), 0);
-        self.grant(election, next, node, life, false, now);
+        let now = Moment { sent: next.sent, ..now };
+        self.grant(election, next.session, node, life, false, now);
     }
 
     // ----- for the ledger -------------------------------------------------------------------
