@@ -1,6 +1,6 @@
 //! How faults begin and end, and how everything is mended for the calm phase.
 
-use tenure_core::Verb;
+use tenure_core::{Machine, Verb};
 
 use crate::clock::nanos;
 use crate::fact::Fact;
@@ -111,6 +111,18 @@ impl World {
 
     fn roll_back(&mut self, silent: bool) {
         self.store.roll_back(silent);
+        // Nobody notices a place in a line that comes back after its candidate withdrew, if its session never missed
+        // anything: that is beyond what can be promised.
+        for node in 0..self.nodes.len() {
+            let Some(session) = self.nodes[node].machine.as_ref().and_then(Machine::session) else {
+                continue;
+            };
+            for election in 0..self.config.elections {
+                if self.nodes[node].role(election) == "idle" {
+                    self.store.forget_candidate(election, session);
+                }
+            }
+        }
         self.facts.push(Fact::RolledBack { silent });
         self.store.take_snapshot();
     }

@@ -1,5 +1,6 @@
 //! The model store: linearizable by construction, of every kind that [`Capabilities`] can describe.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tenure_core::{
@@ -101,6 +102,8 @@ pub struct ModelStore {
     names: Vec<NodeId>,
     state: State,
     snapshot: State,
+    /// When each renewal was first applied, whatever the store has forgotten since.
+    first_applied: HashMap<(SessionId, Sequence), Real>,
     /// What the executed requests did, for the invariants.
     pub facts: Vec<Fact>,
     /// Elections that have changed since hints were sent.
@@ -135,6 +138,7 @@ impl ModelStore {
             names,
             snapshot: state.clone(),
             state,
+            first_applied: HashMap::new(),
             facts: Vec::new(),
             changed: Vec::new(),
             rewritten: false,
@@ -186,6 +190,11 @@ impl ModelStore {
         if !silent {
             self.identity += 1;
         }
+    }
+
+    /// Takes a session out of a line that it has left, and that a roll-back has put it into again.
+    pub fn forget_candidate(&mut self, election: usize, id: SessionId) {
+        self.state.leases[election].candidates.retain(|candidate| candidate.session != id);
     }
 
     /// When the store's own timer retires the next session, if it judges at all.
@@ -283,6 +292,7 @@ impl ModelStore {
 
     fn touch(&mut self, id: SessionId, sequence: Sequence, now: Moment) {
         let clock = self.clock.read(now.real);
+        self.first_applied.entry((id, sequence)).or_insert(now.real);
         if let Some(row) = self.session(id) {
             row.sequence = row.sequence.max(sequence);
             row.applied = now.real;
@@ -324,6 +334,7 @@ impl ModelStore {
         if let Some(rival) = rival {
             return Ok(Opening::Occupied { pulse: self.pulse(rival, now) });
         }
+        self.first_applied.entry((id, sequence)).or_insert(now.real);
         self.state.sessions.push(SessionRow {
             id,
             node,
@@ -367,7 +378,9 @@ impl ModelStore {
     fn retire(&mut self, id: SessionId, now: Moment) {
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
         row.live = false;
-        let (node, applied, ttl) = (row.node, row.applied, row.ttl);
+        let (node, ttl, last) = (row.node, row.ttl, (id, row.sequence));
+        // A store that went back may apply an old renewal once more: that is no new sign of life.
+        let applied = self.first_applied.get(&last).copied().unwrap_or(now.real);
         self.facts.push(Fact::Retired { session: id, node, applied, ttl, at: now.real });
         self.free_all(id, Freed::Lapsed, now);
     }
