@@ -7,6 +7,9 @@ use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Sessions, Succession};
 use crate::clock::{Real, nanos};
 use crate::fault::{self, Fault};
 
+/// At most so many elections are held in a run.
+pub const MOST_ELECTIONS: usize = 3;
+
 /// How the model store tells the age of a pulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ages {
@@ -170,7 +173,7 @@ impl Config {
             store_rate: rate(&mut dice),
             tick,
             drift,
-            elections: 1 + usize::try_from(dice.below(3)).unwrap_or(0),
+            elections: 1 + usize::try_from(dice.below(MOST_ELECTIONS as u64)).unwrap_or(0),
             network,
             latency: margin.min(shortest / 20) * 7 / 10,
             calm_at,

@@ -6,6 +6,7 @@ use tenure_core::partitions::{Partition, Revision};
 use tenure_core::{Event, SessionId, Term};
 
 use crate::clock::Real;
+use crate::config::MOST_ELECTIONS;
 
 /// How a lease came free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,11 +104,15 @@ pub enum Fact {
     Settled {
         /// Which.
         node: usize,
+        /// Under which terms it passes its checks now, by election.
+        leads: [Option<Term>; MOST_ELECTIONS],
     },
     /// A node is about to deal with an input.
     Wakes {
         /// Which.
         node: usize,
+        /// Under which terms it passes its checks before it has dealt with it, by election.
+        leads: [Option<Term>; MOST_ELECTIONS],
     },
     /// A session is over by its node's own will: closed, or superseded by another.
     GivenUp {

@@ -6,11 +6,11 @@ use std::collections::BinaryHeap;
 use tenure_core::partitions::{Ask, Partition, Told};
 use tenure_core::{
     Answer, Dice, Event, Failure, Instant, Machine, News, NodeId, Planted, Request, RequestId, Standing,
-    StoreIdentity, Verb,
+    StoreIdentity, Term, Verb,
 };
 
 use crate::clock::{Clock, Real, nanos};
-use crate::config::Config;
+use crate::config::{Config, MOST_ELECTIONS};
 use crate::coverage::Coverage;
 use crate::desk::Side;
 use crate::fact::Fact;
@@ -376,7 +376,8 @@ impl World {
 
     /// Gives a node an input, and carries out what its machine wants.
     pub(crate) fn drive(&mut self, node: usize, input: impl FnOnce(&mut Machine, Instant)) {
-        self.facts.push(Fact::Wakes { node });
+        let leads = self.leads(node);
+        self.facts.push(Fact::Wakes { node, leads });
         let (now, wall) = (self.nodes[node].now(self.real), self.nodes[node].wall(self.real));
         let Some(mut machine) = self.nodes[node].machine.take() else { return };
         machine.clock(wall, now);
@@ -391,7 +392,16 @@ impl World {
         }
         let timeout = timeout.into_iter().chain(self.desk_timeout(node, now)).min();
         self.set_alarm(node, timeout);
-        self.facts.push(Fact::Settled { node });
+        let leads = self.leads(node);
+        self.facts.push(Fact::Settled { node, leads });
+    }
+
+    /// Under which terms a node passes its checks.
+    fn leads(&self, node: usize) -> [Option<Term>; MOST_ELECTIONS] {
+        let elections = self.nodes[node].keys.len();
+        std::array::from_fn(|election| {
+            (election < elections).then(|| self.nodes[node].check(election, self.real)).flatten()
+        })
     }
 
     /// Carries out what a machine wants, puts it back, and tells when it wants to be woken.
