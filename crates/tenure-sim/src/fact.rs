@@ -150,6 +150,30 @@ pub enum Fact {
         /// Whether any of them was asked for here.
         revoked: bool,
     },
+    /// A node that watches the cluster has found a session silent for its whole life.
+    FoundSilent {
+        /// Which node has.
+        by: usize,
+        /// Which session.
+        session: SessionId,
+        /// When the sign of life that it has seen last was applied.
+        applied: Real,
+        /// How long that session should live on it.
+        ttl: Duration,
+        /// When.
+        at: Real,
+    },
+    /// A candidate that fails back has asked the leader to make way.
+    AskedToMakeWay {
+        /// Which node.
+        node: usize,
+        /// In which election.
+        election: usize,
+        /// Whom it takes for the leader.
+        leader: usize,
+        /// Whether it stood when it made up its mind.
+        stood: bool,
+    },
     /// The store went back in time; `silent` if nothing tells.
     RolledBack {
         /// Whether its identity stayed the same.

@@ -267,7 +267,7 @@ impl World {
                     let _ = machine.resign(key, Some(to), now);
                 });
             }
-            Kind::Withdraw => self.drive(node, |machine, now| machine.withdraw(key, now)),
+            Kind::Withdraw => self.withdraw(node, election),
             _ => self.drive(node, tenure_core::Machine::close),
         }
     }

@@ -7,6 +7,8 @@ use tenure_core::{Capabilities, Drift, ElectionKey, Instant, Machine, NodeId, Pl
 use crate::clock::{Clock, Real};
 use crate::config::NodeConfig;
 use crate::desk::Desk;
+use crate::failback::Failback;
+use crate::watch::Watch;
 use crate::world::What;
 
 /// What the user's work is doing.
@@ -35,6 +37,10 @@ pub struct SimNode {
     pub machine: Option<Machine>,
     /// What it has to do with partitions, in a run that is about them.
     pub desk: Option<Box<Desk>>,
+    /// What it knows of the cluster, if it watches it.
+    pub watch: Option<Watch>,
+    /// Whom it stands behind, and when it asks that one to make way.
+    pub failback: Failback,
     /// The elections, by index.
     pub keys: Vec<ElectionKey>,
     /// Counts its lives.
@@ -110,6 +116,8 @@ impl SimNode {
             wall: 0,
             machine: None,
             desk: None,
+            watch: None,
+            failback: Failback::default(),
             keys: Vec::new(),
             life: 0,
             met: None,
@@ -153,6 +161,7 @@ impl SimNode {
         let mut machine = machine.expect("the simulation's settings are possible").planted(planted);
         self.keys = (0..self.work.len()).map(|_| machine.add()).collect();
         self.machine = Some(machine);
+        self.failback = Failback::new(self.work.len());
         self.work.fill(Work::None);
         self.acquainted.fill(None);
         self.alarm = None;
@@ -164,6 +173,7 @@ impl SimNode {
     pub fn kill(&mut self) {
         self.machine = None;
         self.desk = None;
+        self.watch = None;
         self.work.fill(Work::None);
         self.alarm = None;
         self.held.clear();

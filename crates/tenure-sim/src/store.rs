@@ -34,6 +34,8 @@ struct SessionRow {
     node: usize,
     life: u32,
     live: bool,
+    /// It was closed by its node, or superseded.
+    left: bool,
     sequence: Sequence,
     ttl: Duration,
     applied: Real,
@@ -340,6 +342,7 @@ impl ModelStore {
             node,
             life,
             live: true,
+            left: false,
             sequence,
             ttl,
             applied: now.real,
@@ -368,7 +371,7 @@ impl ModelStore {
     /// The session is over by the node's own will: its leases are free.
     fn end(&mut self, id: SessionId, how: Freed, now: Moment) {
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
-        row.live = false;
+        (row.live, row.left) = (false, true);
         let (node, life) = (row.node, row.life);
         self.facts.push(Fact::GivenUp { node, life });
         self.free_all(id, how, now);
@@ -378,11 +381,27 @@ impl ModelStore {
     fn retire(&mut self, id: SessionId, now: Moment) {
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
         row.live = false;
-        let (node, ttl, last) = (row.node, row.ttl, (id, row.sequence));
+        let (node, ttl, last) = (row.node, row.ttl, Stamp { session: id, sequence: row.sequence });
         // A store that went back may apply an old renewal once more: that is no new sign of life.
-        let applied = self.first_applied.get(&last).copied().unwrap_or(now.real);
+        let applied = self.first_applied(last).unwrap_or(now.real);
         self.facts.push(Fact::Retired { session: id, node, applied, ttl, at: now.real });
         self.free_all(id, Freed::Lapsed, now);
+    }
+
+    /// When this sign of life was first applied, whatever the store has forgotten since.
+    pub(crate) fn first_applied(&self, stamp: Stamp) -> Option<Real> {
+        self.first_applied.get(&(stamp.session, stamp.sequence)).copied()
+    }
+
+    /// A leader has found a session silent for its whole life.
+    pub(crate) fn retire_for_leader(&mut self, stamp: Stamp, now: Moment) {
+        self.retire_expired(now);
+        let node = self.node_of(stamp.session);
+        let whatever = self.rows().find(|(_, of, live)| *live && Some(*of) == node);
+        match whatever.filter(|_| self.has(Plant::StoreRetiresNode)) {
+            Some((id, ..)) => self.retire(id, now),
+            None => self.retire_exactly(stamp, now),
+        }
     }
 
     pub(crate) fn retire_exactly(&mut self, stamp: Stamp, now: Moment) {

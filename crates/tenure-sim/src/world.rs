@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use tenure_core::partitions::{Ask, Partition, Told};
 use tenure_core::{
-    Answer, Dice, Event, Failure, Instant, Machine, News, NodeId, Planted, Request, RequestId, Standing,
-    StoreIdentity, Term, Verb,
+    Answer, Dice, Event, Failure, Instant, Machine, News, NodeId, Planted, Request, RequestId, Stamp,
+    Standing, StoreIdentity, Term, Verb,
 };
 
 use crate::clock::{Clock, Real, nanos};
@@ -14,9 +14,11 @@ use crate::config::{Config, MOST_ELECTIONS};
 use crate::coverage::Coverage;
 use crate::desk::Side;
 use crate::fact::Fact;
+use crate::failback::Asking;
 use crate::node::{SimNode, Work};
 use crate::store::{ModelStore, Moment};
 use crate::trace::Trace;
+use crate::watch::Looked;
 
 /// Something to happen.
 #[derive(Clone, Debug)]
@@ -51,6 +53,16 @@ pub enum What {
         serial: u64,
         outcome: Box<Result<(StoreIdentity, Told), Failure>>,
     },
+    /// A look of a node that watches the cluster reaches the store.
+    Look { node: usize, life: u32, serial: u64 },
+    /// Its answer reaches its node.
+    Looked { node: usize, life: u32, serial: u64, told: Box<Looked> },
+    /// A request to retire a session reaches the store.
+    Retire(Stamp),
+    /// A request of a candidate that fails back reaches the store.
+    MakeWay(Asking),
+    /// Its answer reaches its node.
+    MayAsk(Asking),
     /// News of the ledger reaches a node.
     LedgerHint { node: usize },
     /// A user's work on a partition has stopped.
@@ -137,6 +149,8 @@ pub struct World {
     pub assignments: u64,
     pub(crate) dice: Dice,
     pub(crate) calm: bool,
+    /// Whether candidates that fail back may do so.
+    pub(crate) fails_back: bool,
     /// The node whose application stays unhealthy through the calm phase, if there is one.
     pub(crate) unhealthy: Option<usize>,
     /// The election whose next leader is cut off as soon as it is elected.
@@ -176,6 +190,7 @@ impl World {
             elections: 0,
             assignments: 0,
             calm: false,
+            fails_back: true,
             unhealthy: None,
             ambush: None,
             agenda: BinaryHeap::new(),
@@ -212,7 +227,12 @@ impl World {
             }
             What::Arrive { node, life, sent, request } => self.arrive(node, life, sent, &request),
             What::Question { node, life, side, ask } => self.question(node, life, side, &ask),
-            What::Reply { node, .. }
+            What::Look { node, life, serial } => self.look(node, life, serial),
+            What::Retire(stamp) => self.retire(stamp),
+            What::MakeWay(asking) => self.make_way(asking),
+            What::MayAsk(Asking { node, .. })
+            | What::Looked { node, .. }
+            | What::Reply { node, .. }
             | What::Answer { node, .. }
             | What::LedgerHint { node }
             | What::PartitionStopped { node, .. }
@@ -262,6 +282,7 @@ impl World {
         let seed = self.dice.roll();
         self.nodes[node].boot(self.config.capabilities, self.config.drift, seed, self.planted);
         self.furnish(node);
+        self.begin_watch(node);
         self.trace.line(self.real, || format!("n{node} starts"));
         let life = self.nodes[node].life;
         self.drive(node, |machine, now| machine.start(now));
@@ -296,6 +317,10 @@ impl World {
             What::Answer { life, side, serial, outcome, .. } if life == self.nodes[node].life => {
                 self.answer(node, side, serial, *outcome);
             }
+            What::Looked { life, serial, told, .. } if life == self.nodes[node].life => {
+                self.looked(node, serial, *told);
+            }
+            What::MayAsk(asking) if asking.life == self.nodes[node].life => self.may_ask(asking),
             What::LedgerHint { .. } => self.ledger_hint(node),
             What::PartitionStopped { life, partition, .. } if life == self.nodes[node].life => {
                 self.partition_stopped(node, partition);
@@ -305,6 +330,7 @@ impl World {
             }
             What::Hint { election, .. } => {
                 let key = self.nodes[node].keys[election];
+                self.hurry_watch(node);
                 self.drive(node, |machine, now| machine.hint(key, now));
             }
             What::WorkStopped { life, election, .. }
@@ -316,16 +342,11 @@ impl World {
                 self.drive(node, |machine, now| machine.stopped(key, now));
             }
             What::Withdraw { life, election, .. } if life == self.nodes[node].life => {
-                let key = self.nodes[node].keys[election];
-                self.drive(node, |machine, now| machine.withdraw(key, now));
+                self.withdraw(node, election);
             }
             What::Stand { life, election, .. } if life == self.nodes[node].life => {
                 self.nodes[node].acquainted[election] = None;
-                let key = self.nodes[node].keys[election];
-                self.drive(node, |machine, now| {
-                    // Refused where it cannot stand: its user will be told again later.
-                    let _ = machine.stand(key, now);
-                });
+                self.stand(node, election);
             }
             _ => {}
         }
@@ -390,7 +411,9 @@ impl World {
         {
             timeout = self.carry_out(node, machine, now);
         }
-        let timeout = timeout.into_iter().chain(self.desk_timeout(node, now)).min();
+        let aside =
+            [self.desk_timeout(node, now), self.attend_watch(node, now), self.attend_failback(node, now)];
+        let timeout = timeout.into_iter().chain(aside.into_iter().flatten()).min();
         self.set_alarm(node, timeout);
         let leads = self.leads(node);
         self.facts.push(Fact::Settled { node, leads });
@@ -446,9 +469,11 @@ impl World {
         let life = self.nodes[node].life;
         self.facts.push(Fact::Said { node, life, event: event.clone() });
         self.heed_at_desk(node, &event);
+        self.note_leader(node, &event);
         match event {
             Event::Elected { election, .. } => {
                 self.elections += 1;
+                self.hurry_watch(node);
                 self.nodes[node].work[election.index()] = Work::Running;
                 self.spring_ambush(node, election.index());
             }

@@ -7,6 +7,7 @@ use crate::world::World;
 mod cost;
 mod eligible;
 mod ended;
+mod failback;
 mod false_alarm;
 mod few_moves;
 mod full_ttl;
@@ -14,6 +15,7 @@ mod healthy;
 mod heir;
 mod history;
 mod jeopardy;
+mod members;
 mod never_returns;
 mod one_leader;
 mod one_owner;
@@ -72,6 +74,9 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(session_loss::SessionLoss),
         Box::new(false_alarm::FalseAlarm::default()),
         Box::new(retired::Retired::default()),
+        Box::new(members::Silent),
+        Box::new(members::RetiredInTime::default()),
+        Box::new(failback::MakesWay),
         Box::new(withdrawn::Withdrawn::default()),
         Box::new(cost::Cost::default()),
         Box::new(one_owner::OneOwner::default()),
