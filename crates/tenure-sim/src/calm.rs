@@ -272,7 +272,8 @@ fn the_preferred_lead(world: &World) -> Result<(), Violation> {
     for election in 0..world.config.elections {
         let Some((leader, _)) = world.leader(election) else { continue };
         let waits = |node: &SimNode| {
-            let stands = matches!(node.role(election), "waiting" | "asking");
+            let session = node.machine.as_ref().and_then(tenure_core::Machine::session);
+            let stands = session.is_some_and(|session| world.store.stands(election, session));
             node.config.failback && node.ails.unwell == 0 && stands
         };
         let priority = world.nodes[leader].config.priority;

@@ -71,6 +71,8 @@ pub enum Fact {
     Deleted {
         /// Which.
         election: usize,
+        /// By which number its candidates tell.
+        number: Term,
     },
     /// A renewal was applied.
     Renewed {

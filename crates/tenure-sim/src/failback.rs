@@ -80,6 +80,7 @@ impl World {
         let mut stands = false;
         self.drive(node, |machine, now| stands = machine.stand(key, now).is_ok());
         if stands && matches!(self.nodes[node].role(election), "parked" | "waiting" | "asking") {
+            self.nodes[node].stood[election] = self.real;
             self.nodes[node].failback.candidate[election] = true;
             self.consider_failback(node, election);
             self.drive(node, |_, _| {});
@@ -152,6 +153,8 @@ impl World {
             Step::Nodes if !self.store.rows().any(|(_, of, live)| of == leader && live) => return,
             Step::Nodes => Step::Read,
             Step::Read if self.store.holder(election) != Some(leader) => return,
+            // Otherwise the lease would be left to whoever is first. The library's driver asks all the same.
+            Step::Read if !self.store.standing(election).any(|(of, _)| of == node) => return,
             Step::Read => Step::Petition,
             Step::Petition => {
                 let name = self.nodes[node].name.clone();

@@ -110,18 +110,26 @@ impl World {
     }
 
     fn roll_back(&mut self, silent: bool) {
-        self.store.roll_back(silent);
-        // Nobody notices a place in a line that comes back after its candidate withdrew, if its session never missed
-        // anything: that is beyond what can be promised.
+        // Nobody notices a place in a line that comes back after its candidate withdrew, nor a lease after its holder
+        // resigned, if that session never missed anything: that is beyond what can be promised.
+        let mut left = Vec::new();
         for node in 0..self.nodes.len() {
             let Some(session) = self.nodes[node].machine.as_ref().and_then(Machine::session) else {
                 continue;
             };
-            for election in 0..self.config.elections {
-                if self.nodes[node].role(election) == "idle" {
-                    self.store.forget_candidate(election, session);
-                }
-            }
+            left.extend((0..self.config.elections).filter_map(|election| {
+                let gone = match self.nodes[node].role(election) {
+                    "idle" => true,
+                    // The answer is still on its way.
+                    "resigning" => !self.store.knows(election, session),
+                    _ => false,
+                };
+                gone.then_some((election, session))
+            }));
+        }
+        self.store.roll_back(silent);
+        for (election, session) in left {
+            self.store.forget_candidate(election, session);
         }
         self.facts.push(Fact::RolledBack { silent });
         self.store.take_snapshot();

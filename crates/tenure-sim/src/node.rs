@@ -47,6 +47,8 @@ pub struct SimNode {
     pub life: u32,
     /// When this life first heard from the store.
     pub met: Option<Real>,
+    /// When the store executed the oldest request whose answer has reached this life.
+    pub earliest: Option<Real>,
     /// Stopped: nothing is dealt with.
     pub paused: bool,
     /// When it last went on.
@@ -63,6 +65,8 @@ pub struct SimNode {
     pub work: Vec<Work>,
     /// Whether its user wants to lead, by election.
     pub wants: Vec<bool>,
+    /// When it last began to stand, by election.
+    pub stood: Vec<Real>,
     /// When the machine first learned something of the election in this candidacy.
     pub acquainted: Vec<Option<Real>>,
     /// When the store executed what the machine last learned of the election.
@@ -121,6 +125,7 @@ impl SimNode {
             keys: Vec::new(),
             life: 0,
             met: None,
+            earliest: None,
             paused: false,
             resumed: 0,
             frozen: None,
@@ -129,6 +134,7 @@ impl SimNode {
             ails: Ails::default(),
             work: vec![Work::None; elections],
             wants: vec![true; elections],
+            stood: vec![0; elections],
             acquainted: vec![None; elections],
             looked: vec![0; elections],
             alarm: None,
@@ -166,7 +172,13 @@ impl SimNode {
         self.acquainted.fill(None);
         self.alarm = None;
         self.met = None;
+        self.earliest = None;
         self.held.clear();
+    }
+
+    /// An answer has reached it.
+    pub fn hear(&mut self, executed: Real) {
+        self.earliest = Some(self.earliest.map_or(executed, |earliest| earliest.min(executed)));
     }
 
     /// Ends its life without a word.

@@ -14,6 +14,7 @@ use crate::fact::{Fact, Freed};
 use crate::ledger::Ledger;
 
 mod reading;
+mod rows;
 
 /// A line of the model's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,9 +195,15 @@ impl ModelStore {
         }
     }
 
-    /// Takes a session out of a line that it has left, and that a roll-back has put it into again.
+    /// Takes a session out of a line that it has left, or takes a lease from it that it has resigned, after a roll-back
+    /// has given it back.
     pub fn forget_candidate(&mut self, election: usize, id: SessionId) {
-        self.state.leases[election].candidates.retain(|candidate| candidate.session != id);
+        let lease = &mut self.state.leases[election];
+        lease.candidates.retain(|candidate| candidate.session != id);
+        if lease.holder.take_if(|holder| *holder == id).is_some() {
+            lease.history.push(Line::Resigned(lease.term));
+            self.changed.push(election);
+        }
     }
 
     /// When the store's own timer retires the next session, if it judges at all.
@@ -252,7 +259,7 @@ impl ModelStore {
         if let Some(session) = holder.and_then(|id| self.session(id)) {
             session.notices += 1;
         }
-        self.facts.push(Fact::Deleted { election });
+        self.facts.push(Fact::Deleted { election, number });
         self.changed.push(election);
         true
     }
@@ -518,6 +525,12 @@ impl ModelStore {
         self.place(election, id).is_some()
     }
 
+    /// Whether this session holds the lease of the election, or waits for it.
+    #[must_use]
+    pub fn knows(&self, election: usize, id: SessionId) -> bool {
+        self.state.leases[election].holder == Some(id) || self.stands(election, id)
+    }
+
     fn place(&self, election: usize, id: SessionId) -> Option<usize> {
         self.state.leases[election].candidates.iter().position(|candidate| candidate.session == id)
     }
@@ -664,56 +677,5 @@ impl ModelStore {
         (lease.heir, lease.attempt) = (Some(node), 0);
         let now = Moment { sent: next.sent, ..now };
         self.grant(election, next.session, node, life, false, now);
-    }
-
-    // ----- for the ledger -------------------------------------------------------------------
-
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.state.ledger
-    }
-
-    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
-        &mut self.state.ledger
-    }
-
-    pub(crate) fn has(&self, plant: Plant) -> bool {
-        self.planted.has(plant)
-    }
-
-    pub(crate) fn identity(&self) -> StoreIdentity {
-        StoreIdentity(self.identity)
-    }
-
-    /// Every session: whose it is, and whether it is live.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (SessionId, usize, bool)> + '_ {
-        self.state.sessions.iter().map(|row| (row.id, row.node, row.live))
-    }
-
-    pub(crate) fn name(&self, node: usize) -> NodeId {
-        self.names[node].clone()
-    }
-
-    pub(crate) fn life_of(&self, id: SessionId) -> Option<(usize, u32)> {
-        self.state.sessions.iter().find(|row| row.id == id).map(|row| (row.node, row.life))
-    }
-
-    pub(crate) fn node_of(&self, id: SessionId) -> Option<usize> {
-        self.life_of(id).map(|(node, _)| node)
-    }
-
-    pub(crate) fn notices(&self, id: SessionId) -> u64 {
-        self.state.sessions.iter().find(|row| row.id == id).map_or(0, |row| row.notices)
-    }
-
-    /// Leaves word for a session.
-    pub(crate) fn notify(&mut self, id: SessionId) {
-        if let Some(row) = self.session(id) {
-            row.notices += 1;
-        }
-    }
-
-    pub(crate) fn leads(&self, election: usize, id: SessionId, term: Term) -> bool {
-        let lease = &self.state.leases[election];
-        lease.holder == Some(id) && lease.term == term
     }
 }

@@ -49,6 +49,7 @@ pub enum What {
     Answer {
         node: usize,
         life: u32,
+        executed: Real,
         side: Side,
         serial: u64,
         outcome: Box<Result<(StoreIdentity, Told), Failure>>,
@@ -314,7 +315,8 @@ impl World {
                 self.wake_desk(node, self.nodes[node].now(self.real));
                 self.drive(node, Machine::handle_timeout);
             }
-            What::Answer { life, side, serial, outcome, .. } if life == self.nodes[node].life => {
+            What::Answer { life, executed, side, serial, outcome, .. } if life == self.nodes[node].life => {
+                self.nodes[node].hear(executed);
                 self.answer(node, side, serial, *outcome);
             }
             What::Looked { life, serial, told, .. } if life == self.nodes[node].life => {
@@ -359,6 +361,7 @@ impl World {
         id: RequestId,
         outcome: Result<(StoreIdentity, Answer), Failure>,
     ) {
+        self.nodes[node].hear(executed);
         let told_lost = matches!(outcome, Err(Failure::SessionLost));
         let failed = outcome.is_err();
         let tells = matches!(
