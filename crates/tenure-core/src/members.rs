@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::capabilities::ExpiryJudge;
 use crate::name::NodeId;
-use crate::plants::Planted;
+use crate::plants::{Plant, Planted};
 use crate::record::{Pulse, SessionId, Stamp, StoreIdentity};
 use crate::silence::{Look, Silence, Trust};
 use crate::time::{Drift, Instant};
@@ -55,6 +55,7 @@ pub struct Members {
     trust: Trust,
     known: BTreeMap<NodeId, Member>,
     changes: VecDeque<Change>,
+    planted: Planted,
 }
 
 #[derive(Debug)]
@@ -85,7 +86,14 @@ impl Members {
             trust: Trust { epoch: 0, since: Instant::ZERO },
             known: BTreeMap::new(),
             changes: VecDeque::new(),
+            planted: Planted::default(),
         }
+    }
+
+    /// The same with a bug planted, for the simulation.
+    #[must_use]
+    pub fn planted(self, planted: Planted) -> Self {
+        Self { planted, ..self }
     }
 
     /// What a look at the store showed: every node once, with its newest session.
@@ -123,6 +131,9 @@ impl Members {
             member.silence.reset();
         }
         member.lapses = member.silence.observe(&seen.pulse, look, self.trust, self.drift, Planted::default());
+        if self.planted.has(Plant::MembersJudgedEarly) {
+            member.lapses = member.lapses - seen.pulse.ttl / 2;
+        }
         (member.state, member.stamp) = (seen.state, stamp);
     }
 
@@ -140,7 +151,7 @@ impl Members {
     /// Never this node's own, nor where the store judges by itself.
     #[must_use]
     pub fn silent(&self, now: Instant) -> Vec<Stamp> {
-        if self.judge == ExpiryJudge::Store {
+        if self.judge == ExpiryJudge::Store || self.planted.has(Plant::MembersNeverRetired) {
             return Vec::new();
         }
         let others = self.known.iter().filter(|(node, _)| **node != self.me);

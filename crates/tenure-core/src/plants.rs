@@ -137,6 +137,18 @@ plants! {
     StoreForgetsRetirement,
     /// Store: a loss is not written into the history.
     StoreSkipsEvent,
+    /// Store: whoever has a silent session retired ends whatever session its node has by now.
+    StoreRetiresNode,
+    /// Members: a node is taken for dead after half of its ttl.
+    MembersJudgedEarly,
+    /// Members: the leader leaves nodes that fell silent as they are.
+    MembersNeverRetired,
+    /// Failback: a leader is asked to make way whatever its priority.
+    FailbackIgnoresPriority,
+    /// Failback: a leader is asked only once, even if the request was lost.
+    FailbackAsksOnce,
+    /// Failback: a node that has withdrawn still asks.
+    FailbackWithdrawn,
     /// Partitions: given to another while its owner works, by a coordinator and a store that do not mind.
     PartitionAssignedBeforeRelease,
     /// Partitions: a worker's session is taken for dead after half of its ttl.

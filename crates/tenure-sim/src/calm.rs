@@ -1,10 +1,11 @@
 //! The calm phase: faults have stopped, and now progress is demanded, within the bounds of L1 to L3.
 
-use tenure_core::{ExpiryJudge, News, Term};
+use tenure_core::{ExpiryJudge, News, SessionId, Term};
 
 use crate::clock::{Real, nanos};
 use crate::config::Ages;
 use crate::invariants::Violation;
+use crate::node::SimNode;
 use crate::world::{What, World};
 
 /// Where the calm phase has got to.
@@ -18,6 +19,7 @@ enum Step {
     BlipOver,
     HandOver,
     Crash,
+    Leave,
     Done,
 }
 
@@ -27,11 +29,12 @@ pub struct Calm {
     step: Step,
     leaders: Vec<(usize, Term)>,
     crash: Option<usize>,
+    dead: Option<SessionId>,
 }
 
 impl Default for Calm {
     fn default() -> Self {
-        Self { step: Step::Mend, leaders: Vec::new(), crash: None }
+        Self { step: Step::Mend, leaders: Vec::new(), crash: None, dead: None }
     }
 }
 
@@ -45,17 +48,21 @@ impl Calm {
         let (next, pause) = match self.step {
             Step::Mend => {
                 world.mend();
-                (Step::Converge, world.config.longest(ttl) * 5 + world.takeover_delay())
+                let asks = world.nodes.iter().any(|node| node.config.failback);
+                let failback = if asks { world.config.longest(ttl) * 3 + world.takeover_delay() } else { 0 };
+                (Step::Converge, world.config.longest(ttl) * 5 + world.takeover_delay() + failback)
             }
             Step::Converge => {
                 self.leaders = (0..world.config.elections)
                     .map(|e| world.leader(e).ok_or_else(|| nobody(e, "after the faults had stopped")))
                     .collect::<Result<_, _>>()?;
                 nobody_unhealthy_stands(world)?;
+                the_preferred_lead(world)?;
                 (Step::Stay, ttl * 2)
             }
             Step::Stay => {
                 self.unmoved(world, "although nothing happened")?;
+                the_living_are_seen(world)?;
                 (Step::BlipBegins, world.dice.below(ttl / 2))
             }
             Step::BlipBegins => {
@@ -70,6 +77,8 @@ impl Calm {
             }
             Step::BlipOver => {
                 self.unmoved(world, "although the store was away only for a moment (L3)")?;
+                // From here on others lead for a reason.
+                world.fails_back = false;
                 let bound = self.resign_all(world);
                 (Step::HandOver, bound)
             }
@@ -86,6 +95,11 @@ impl Calm {
                             .ok_or_else(|| nobody(e, "in time after its leader was killed (L1)"))?;
                     }
                 }
+                let bound = self.kill_another(world);
+                (Step::Leave, bound)
+            }
+            Step::Leave => {
+                self.the_dead_are_retired(world)?;
                 (Step::Done, 0)
             }
             Step::Done => return Ok(false),
@@ -195,6 +209,82 @@ impl Calm {
             + world.config.latency * 2
             + world.config.ttl / 50
     }
+}
+
+impl Calm {
+    /// Kills a node that does not lead, if anybody watches; says by when that must be known.
+    fn kill_another(&mut self, world: &mut World) -> Real {
+        let leads = |node: usize| {
+            (0..world.config.elections).any(|e| world.nodes[node].check(e, world.real).is_some())
+        };
+        let session = |node: usize| {
+            let session = world.nodes[node].machine.as_ref()?.session()?;
+            world.store.live(session).then_some(session)
+        };
+        let victim =
+            (0..world.nodes.len()).find_map(|node| Some((node, session(node).filter(|_| !leads(node))?)));
+        let watched = (0..world.nodes.len()).any(|node| world.nodes[node].watch.is_some());
+        let Some((victim, session)) = victim.filter(|_| watched) else { return 0 };
+        self.dead = Some(session);
+        world.trace.line(world.real, || format!("calm: n{victim} is killed"));
+        let ttl = world.nodes[victim].config.ttl;
+        world.nodes[victim].kill();
+        world.nodes[victim].wants.fill(false);
+        // The look that shows its last pulse, its ttl from then, and the look that finds it silent.
+        let look = world.config.longest_of(|node| node.look_every.unwrap_or_default());
+        let tick =
+            if world.config.capabilities.expiry == ExpiryJudge::Store { world.config.tick + look } else { 0 };
+        world.config.longest(look + nanos(ttl) + tick) + world.trip() * 8 + world.config.latency * 6
+    }
+
+    /// Who has died is found silent by all who watch, and retired by the leader if it does.
+    fn the_dead_are_retired(&self, world: &World) -> Result<(), Violation> {
+        let Some(dead) = self.dead else { return Ok(()) };
+        let broken = |how| Err(Violation { promise: "the dead are retired", how });
+        if world.is_cleaned_up() && world.store.live(dead) {
+            return broken(format!("{dead:?} is live long after its node was killed"));
+        }
+        let sees =
+            |node: &SimNode| node.watch.as_ref().is_some_and(|watch| watch.view.contains(&(dead, true)));
+        match world.nodes.iter().position(sees) {
+            Some(node) => broken(format!("n{node} takes {dead:?} for live long after its node was killed")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whoever watches sees every node that has a session, and finds none of them silent.
+fn the_living_are_seen(world: &World) -> Result<(), Violation> {
+    let sessions = world.nodes.iter().filter_map(|node| node.machine.as_ref()?.session());
+    let sessions: Vec<SessionId> = sessions.filter(|session| world.store.live(*session)).collect();
+    for (n, node) in world.nodes.iter().enumerate() {
+        let Some(watch) = &node.watch else { continue };
+        if let Some(session) = sessions.iter().find(|session| !watch.view.contains(&(**session, true))) {
+            let how = format!("n{n} does not see that {session:?} lives");
+            return Err(Violation { promise: "the living are seen", how });
+        }
+    }
+    Ok(())
+}
+
+/// No candidate that fails back stands behind a leader of lower priority.
+fn the_preferred_lead(world: &World) -> Result<(), Violation> {
+    for election in 0..world.config.elections {
+        let Some((leader, _)) = world.leader(election) else { continue };
+        let waits = |node: &SimNode| {
+            let session = node.machine.as_ref().and_then(tenure_core::Machine::session);
+            let stands = session.is_some_and(|session| world.store.stands(election, session));
+            node.config.failback && node.ails.unwell == 0 && stands
+        };
+        let priority = world.nodes[leader].config.priority;
+        let behind = world.nodes.iter().position(|node| waits(node) && node.config.priority > priority);
+        if let Some(behind) = behind {
+            let how =
+                format!("n{behind} still stands behind n{leader} in e{election}, whose priority is lower");
+            return Err(Violation { promise: "the preferred lead", how });
+        }
+    }
+    Ok(())
 }
 
 /// A candidate that cannot lead is in nobody's way: the store does not have it in the line.

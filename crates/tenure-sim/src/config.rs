@@ -7,6 +7,9 @@ use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Sessions, Succession};
 use crate::clock::{Real, nanos};
 use crate::fault::{self, Fault};
 
+/// At most so many elections are held in a run.
+pub const MOST_ELECTIONS: usize = 3;
+
 /// How the model store tells the age of a pulse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ages {
@@ -43,6 +46,10 @@ pub struct NodeConfig {
     pub persistent: bool,
     /// Whether its user wants to hear who leads, from the start.
     pub observes: bool,
+    /// How often it looks who is there, if it watches the cluster.
+    pub look_every: Option<Duration>,
+    /// Whether it asks a leader of lower priority to make way.
+    pub failback: bool,
 }
 
 /// How messages travel while nothing is wrong.
@@ -145,6 +152,8 @@ impl Config {
                     eligible: dice.below(8) > 0,
                     persistent: dice.below(5) > 0,
                     observes: dice.below(2) > 0,
+                    look_every: None,
+                    failback: false,
                 }
             })
             .collect();
@@ -152,6 +161,14 @@ impl Config {
         for node in &mut nodes[..2] {
             node.eligible = true;
             node.persistent = true;
+        }
+        let mut habits = Dice::new(seed ^ 0x3e3b_e125);
+        // The store does not know who stands while a take-over delay is due: a leader cannot make way for it.
+        let (watched, fails_back) = (habits.below(2) == 0, habits.below(3) > 0 && ranked && !delayed);
+        for node in &mut nodes {
+            let every = node.ttl / pick(&mut habits, &[3, 3, 2, 6]);
+            node.look_every = Some(every).filter(|_| habits.below(4) > 0 && watched);
+            node.failback = habits.below(4) > 0 && fails_back;
         }
         let ttl = nodes.iter().map(|node| nanos(node.ttl)).max().unwrap_or(0);
         let shortest = nodes.iter().map(|node| nanos(node.ttl)).min().unwrap_or(0);
@@ -170,9 +187,9 @@ impl Config {
             store_rate: rate(&mut dice),
             tick,
             drift,
-            elections: 1 + usize::try_from(dice.below(3)).unwrap_or(0),
+            elections: 1 + usize::try_from(dice.below(MOST_ELECTIONS as u64)).unwrap_or(0),
             network,
-            latency: margin * 7 / 10,
+            latency: margin.min(shortest / 20) * 7 / 10,
             calm_at,
             ttl,
             nodes,
@@ -180,6 +197,9 @@ impl Config {
             division: None,
         };
         config.faults = fault::plan(&config, &mut dice);
+        if fails_back {
+            fault::upset_failback(&mut config, &mut habits);
+        }
         config
     }
 

@@ -300,7 +300,8 @@ impl World {
             return;
         }
         let at = self.real + self.travel(node);
-        self.at(at, What::Answer { node, life, side, serial: ask.serial, outcome: Box::new(outcome) });
+        let (executed, serial) = (self.real, ask.serial);
+        self.at(at, What::Answer { node, life, executed, side, serial, outcome: Box::new(outcome) });
     }
 
     /// An answer reaches its node.

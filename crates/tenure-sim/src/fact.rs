@@ -6,6 +6,7 @@ use tenure_core::partitions::{Partition, Revision};
 use tenure_core::{Event, SessionId, Term};
 
 use crate::clock::Real;
+use crate::config::MOST_ELECTIONS;
 
 /// How a lease came free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +71,8 @@ pub enum Fact {
     Deleted {
         /// Which.
         election: usize,
+        /// By which number its candidates tell.
+        number: Term,
     },
     /// A renewal was applied.
     Renewed {
@@ -103,11 +106,15 @@ pub enum Fact {
     Settled {
         /// Which.
         node: usize,
+        /// Under which terms it passes its checks now, by election.
+        leads: [Option<Term>; MOST_ELECTIONS],
     },
     /// A node is about to deal with an input.
     Wakes {
         /// Which.
         node: usize,
+        /// Under which terms it passes its checks before it has dealt with it, by election.
+        leads: [Option<Term>; MOST_ELECTIONS],
     },
     /// A session is over by its node's own will: closed, or superseded by another.
     GivenUp {
@@ -144,6 +151,30 @@ pub enum Fact {
         moving: usize,
         /// Whether any of them was asked for here.
         revoked: bool,
+    },
+    /// A node that watches the cluster has found a session silent for its whole life.
+    FoundSilent {
+        /// Which node has.
+        by: usize,
+        /// Which session.
+        session: SessionId,
+        /// When the sign of life that it has seen last was applied.
+        applied: Real,
+        /// How long that session should live on it.
+        ttl: Duration,
+        /// When.
+        at: Real,
+    },
+    /// A candidate that fails back has asked the leader to make way.
+    AskedToMakeWay {
+        /// Which node.
+        node: usize,
+        /// In which election.
+        election: usize,
+        /// Whom it takes for the leader.
+        leader: usize,
+        /// Whether it stood when it made up its mind.
+        stood: bool,
     },
     /// The store went back in time; `silent` if nothing tells.
     RolledBack {

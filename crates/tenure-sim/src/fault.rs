@@ -135,6 +135,25 @@ pub fn plan(config: &Config, dice: &mut Dice) -> Vec<Fault> {
     faults
 }
 
+/// A preferred candidate withdraws, perhaps while it stands behind a leader of lower priority; and another cannot reach
+/// the store at the end, perhaps when it has just asked such a leader to make way.
+pub fn upset_failback(config: &mut Config, dice: &mut Dice) {
+    let highest = config.nodes.iter().map(|node| node.priority).max();
+    let preferred =
+        |node: &usize| config.nodes[*node].failback && Some(config.nodes[*node].priority) == highest;
+    let preferred: Vec<usize> = (0..config.nodes.len()).filter(preferred).collect();
+    if preferred.is_empty() {
+        return;
+    }
+    for kind in [Kind::Withdraw, Kind::Withdraw, Kind::CutRequests] {
+        let (late, lasts) = (dice.below(config.ttl * 2), config.ttl * 2);
+        let at = if kind == Kind::Withdraw { dice.below(config.calm_at) } else { config.calm_at - late };
+        let election = usize::try_from(dice.below(config.elections as u64)).unwrap_or(0);
+        config.faults.push(Fault { at, lasts, node: pick(dice, &preferred), election, kind });
+    }
+    config.faults.sort_by_key(|fault| fault.at);
+}
+
 /// Two opposite steps of the store's clock between two looks cancel out, and nobody can notice:
 /// that is beyond what is promised. So they are kept apart.
 fn space_out(faults: &mut Vec<Fault>, config: &Config) {

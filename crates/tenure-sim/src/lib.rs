@@ -13,6 +13,7 @@ pub mod config;
 pub mod coverage;
 mod desk;
 mod fact;
+mod failback;
 pub mod fault;
 mod invariants;
 mod ledger;
@@ -25,6 +26,7 @@ pub mod shrink;
 mod store;
 pub mod sweep;
 mod trace;
+mod watch;
 mod world;
 
 pub use invariants::Violation;

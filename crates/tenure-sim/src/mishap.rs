@@ -1,6 +1,6 @@
 //! How faults begin and end, and how everything is mended for the calm phase.
 
-use tenure_core::Verb;
+use tenure_core::{Machine, Verb};
 
 use crate::clock::nanos;
 use crate::fact::Fact;
@@ -110,7 +110,27 @@ impl World {
     }
 
     fn roll_back(&mut self, silent: bool) {
+        // Nobody notices a place in a line that comes back after its candidate withdrew, nor a lease after its holder
+        // resigned, if that session never missed anything: that is beyond what can be promised.
+        let mut left = Vec::new();
+        for node in 0..self.nodes.len() {
+            let Some(session) = self.nodes[node].machine.as_ref().and_then(Machine::session) else {
+                continue;
+            };
+            left.extend((0..self.config.elections).filter_map(|election| {
+                let gone = match self.nodes[node].role(election) {
+                    "idle" => true,
+                    // The answer is still on its way.
+                    "resigning" => !self.store.knows(election, session),
+                    _ => false,
+                };
+                gone.then_some((election, session))
+            }));
+        }
         self.store.roll_back(silent);
+        for (election, session) in left {
+            self.store.forget_candidate(election, session);
+        }
         self.facts.push(Fact::RolledBack { silent });
         self.store.take_snapshot();
     }
@@ -255,7 +275,7 @@ impl World {
                     let _ = machine.resign(key, Some(to), now);
                 });
             }
-            Kind::Withdraw => self.drive(node, |machine, now| machine.withdraw(key, now)),
+            Kind::Withdraw => self.withdraw(node, election),
             _ => self.drive(node, tenure_core::Machine::close),
         }
     }

@@ -7,6 +7,8 @@ use tenure_core::{Capabilities, Drift, ElectionKey, Instant, Machine, NodeId, Pl
 use crate::clock::{Clock, Real};
 use crate::config::NodeConfig;
 use crate::desk::Desk;
+use crate::failback::Failback;
+use crate::watch::Watch;
 use crate::world::What;
 
 /// What the user's work is doing.
@@ -35,12 +37,18 @@ pub struct SimNode {
     pub machine: Option<Machine>,
     /// What it has to do with partitions, in a run that is about them.
     pub desk: Option<Box<Desk>>,
+    /// What it knows of the cluster, if it watches it.
+    pub watch: Option<Watch>,
+    /// Whom it stands behind, and when it asks that one to make way.
+    pub failback: Failback,
     /// The elections, by index.
     pub keys: Vec<ElectionKey>,
     /// Counts its lives.
     pub life: u32,
     /// When this life first heard from the store.
     pub met: Option<Real>,
+    /// When the store executed the oldest request whose answer has reached this life.
+    pub earliest: Option<Real>,
     /// Stopped: nothing is dealt with.
     pub paused: bool,
     /// When it last went on.
@@ -57,6 +65,8 @@ pub struct SimNode {
     pub work: Vec<Work>,
     /// Whether its user wants to lead, by election.
     pub wants: Vec<bool>,
+    /// When it last began to stand, by election.
+    pub stood: Vec<Real>,
     /// When the machine first learned something of the election in this candidacy.
     pub acquainted: Vec<Option<Real>>,
     /// When the store executed what the machine last learned of the election.
@@ -110,9 +120,12 @@ impl SimNode {
             wall: 0,
             machine: None,
             desk: None,
+            watch: None,
+            failback: Failback::default(),
             keys: Vec::new(),
             life: 0,
             met: None,
+            earliest: None,
             paused: false,
             resumed: 0,
             frozen: None,
@@ -121,6 +134,7 @@ impl SimNode {
             ails: Ails::default(),
             work: vec![Work::None; elections],
             wants: vec![true; elections],
+            stood: vec![0; elections],
             acquainted: vec![None; elections],
             looked: vec![0; elections],
             alarm: None,
@@ -153,17 +167,25 @@ impl SimNode {
         let mut machine = machine.expect("the simulation's settings are possible").planted(planted);
         self.keys = (0..self.work.len()).map(|_| machine.add()).collect();
         self.machine = Some(machine);
+        self.failback = Failback::new(self.work.len());
         self.work.fill(Work::None);
         self.acquainted.fill(None);
         self.alarm = None;
         self.met = None;
+        self.earliest = None;
         self.held.clear();
+    }
+
+    /// An answer has reached it.
+    pub fn hear(&mut self, executed: Real) {
+        self.earliest = Some(self.earliest.map_or(executed, |earliest| earliest.min(executed)));
     }
 
     /// Ends its life without a word.
     pub fn kill(&mut self) {
         self.machine = None;
         self.desk = None;
+        self.watch = None;
         self.work.fill(Work::None);
         self.alarm = None;
         self.held.clear();

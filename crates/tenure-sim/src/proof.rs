@@ -52,6 +52,11 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::UnwellStaysInLine => &["L1", "L2"],
         Plant::HealthIgnored => &["the unwell do not lead"],
         Plant::RenewsEachElection => &["one write per interval"],
+        Plant::StoreRetiresNode => &["S3", "no leader is retired"],
+        Plant::MembersJudgedEarly => &["the silent were silent for a ttl"],
+        Plant::MembersNeverRetired => &["the dead are retired"],
+        Plant::FailbackIgnoresPriority | Plant::FailbackWithdrawn => &["failback is for the preferred"],
+        Plant::FailbackAsksOnce => &["the preferred lead"],
         Plant::StoreForgetsRetirement => &["the retired stay retired"],
         Plant::StoreSkipsEvent => &["S8"],
         Plant::PartitionAssignedBeforeRelease

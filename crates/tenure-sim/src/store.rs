@@ -1,5 +1,6 @@
 //! The model store: linearizable by construction, of every kind that [`Capabilities`] can describe.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use tenure_core::{
@@ -13,6 +14,7 @@ use crate::fact::{Fact, Freed};
 use crate::ledger::Ledger;
 
 mod reading;
+mod rows;
 
 /// A line of the model's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,8 @@ struct SessionRow {
     node: usize,
     life: u32,
     live: bool,
+    /// It was closed by its node, or superseded.
+    left: bool,
     sequence: Sequence,
     ttl: Duration,
     applied: Real,
@@ -65,6 +69,8 @@ struct Candidate {
     priority: i32,
     /// Its latest claim: only a resignation that was sent after it takes the candidate out of the line.
     attempt: u64,
+    /// When that was sent.
+    sent: Real,
 }
 
 #[derive(Clone, Debug)]
@@ -99,6 +105,8 @@ pub struct ModelStore {
     names: Vec<NodeId>,
     state: State,
     snapshot: State,
+    /// When each renewal was first applied, whatever the store has forgotten since.
+    first_applied: HashMap<(SessionId, Sequence), Real>,
     /// What the executed requests did, for the invariants.
     pub facts: Vec<Fact>,
     /// Elections that have changed since hints were sent.
@@ -133,6 +141,7 @@ impl ModelStore {
             names,
             snapshot: state.clone(),
             state,
+            first_applied: HashMap::new(),
             facts: Vec::new(),
             changed: Vec::new(),
             rewritten: false,
@@ -183,6 +192,17 @@ impl ModelStore {
         self.state = self.snapshot.clone();
         if !silent {
             self.identity += 1;
+        }
+    }
+
+    /// Takes a session out of a line that it has left, or takes a lease from it that it has resigned, after a roll-back
+    /// has given it back.
+    pub fn forget_candidate(&mut self, election: usize, id: SessionId) {
+        let lease = &mut self.state.leases[election];
+        lease.candidates.retain(|candidate| candidate.session != id);
+        if lease.holder.take_if(|holder| *holder == id).is_some() {
+            lease.history.push(Line::Resigned(lease.term));
+            self.changed.push(election);
         }
     }
 
@@ -239,7 +259,7 @@ impl ModelStore {
         if let Some(session) = holder.and_then(|id| self.session(id)) {
             session.notices += 1;
         }
-        self.facts.push(Fact::Deleted { election });
+        self.facts.push(Fact::Deleted { election, number });
         self.changed.push(election);
         true
     }
@@ -281,6 +301,7 @@ impl ModelStore {
 
     fn touch(&mut self, id: SessionId, sequence: Sequence, now: Moment) {
         let clock = self.clock.read(now.real);
+        self.first_applied.entry((id, sequence)).or_insert(now.real);
         if let Some(row) = self.session(id) {
             row.sequence = row.sequence.max(sequence);
             row.applied = now.real;
@@ -322,11 +343,13 @@ impl ModelStore {
         if let Some(rival) = rival {
             return Ok(Opening::Occupied { pulse: self.pulse(rival, now) });
         }
+        self.first_applied.entry((id, sequence)).or_insert(now.real);
         self.state.sessions.push(SessionRow {
             id,
             node,
             life,
             live: true,
+            left: false,
             sequence,
             ttl,
             applied: now.real,
@@ -355,7 +378,7 @@ impl ModelStore {
     /// The session is over by the node's own will: its leases are free.
     fn end(&mut self, id: SessionId, how: Freed, now: Moment) {
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
-        row.live = false;
+        (row.live, row.left) = (false, true);
         let (node, life) = (row.node, row.life);
         self.facts.push(Fact::GivenUp { node, life });
         self.free_all(id, how, now);
@@ -365,9 +388,27 @@ impl ModelStore {
     fn retire(&mut self, id: SessionId, now: Moment) {
         let Some(row) = self.session(id).filter(|row| row.live) else { return };
         row.live = false;
-        let (node, applied, ttl) = (row.node, row.applied, row.ttl);
+        let (node, ttl, last) = (row.node, row.ttl, Stamp { session: id, sequence: row.sequence });
+        // A store that went back may apply an old renewal once more: that is no new sign of life.
+        let applied = self.first_applied(last).unwrap_or(now.real);
         self.facts.push(Fact::Retired { session: id, node, applied, ttl, at: now.real });
         self.free_all(id, Freed::Lapsed, now);
+    }
+
+    /// When this sign of life was first applied, whatever the store has forgotten since.
+    pub(crate) fn first_applied(&self, stamp: Stamp) -> Option<Real> {
+        self.first_applied.get(&(stamp.session, stamp.sequence)).copied()
+    }
+
+    /// A leader has found a session silent for its whole life.
+    pub(crate) fn retire_for_leader(&mut self, stamp: Stamp, now: Moment) {
+        self.retire_expired(now);
+        let node = self.node_of(stamp.session);
+        let whatever = self.rows().find(|(_, of, live)| *live && Some(*of) == node);
+        match whatever.filter(|_| self.has(Plant::StoreRetiresNode)) {
+            Some((id, ..)) => self.retire(id, now),
+            None => self.retire_exactly(stamp, now),
+        }
     }
 
     pub(crate) fn retire_exactly(&mut self, stamp: Stamp, now: Moment) {
@@ -450,7 +491,8 @@ impl ModelStore {
             lease.attempt = lease.attempt.max(*attempt);
             return Ok(Standing::Leading { term: lease.term });
         }
-        self.enter(election, Candidate { session: id, priority: *priority, attempt: *attempt });
+        let (priority, attempt, sent) = (*priority, *attempt, now.sent);
+        self.enter(election, Candidate { session: id, priority, attempt, sent });
         let ahead = self.ahead_of(election, id);
         if let Some(stamp) = over
             && ahead == Some(stamp.session)
@@ -460,7 +502,7 @@ impl ModelStore {
         if let Some(refusal) = self.objection(election, id, node, [*outwaited, *disinherit], now) {
             return Ok(refusal);
         }
-        self.state.leases[election].attempt = *attempt;
+        self.state.leases[election].attempt = attempt;
         Ok(Standing::Leading { term: self.grant(election, id, node, life, over.is_some(), now) })
     }
 
@@ -468,7 +510,9 @@ impl ModelStore {
     fn enter(&mut self, election: usize, new: Candidate) {
         let candidates = &mut self.state.leases[election].candidates;
         if let Some(known) = candidates.iter_mut().find(|candidate| candidate.session == new.session) {
-            known.attempt = known.attempt.max(new.attempt);
+            if new.attempt > known.attempt {
+                (known.attempt, known.sent) = (new.attempt, new.sent);
+            }
             return;
         }
         let place = candidates.iter().position(|other| other.priority < new.priority);
@@ -479,6 +523,12 @@ impl ModelStore {
     #[must_use]
     pub fn stands(&self, election: usize, id: SessionId) -> bool {
         self.place(election, id).is_some()
+    }
+
+    /// Whether this session holds the lease of the election, or waits for it.
+    #[must_use]
+    pub fn knows(&self, election: usize, id: SessionId) -> bool {
+        self.state.leases[election].holder == Some(id) || self.stands(election, id)
     }
 
     fn place(&self, election: usize, id: SessionId) -> Option<usize> {
@@ -621,63 +671,11 @@ impl ModelStore {
     /// Grants a lease that was given up to whoever is next in line, by the same write.
     fn pass_on(&mut self, election: usize, now: Moment) {
         let line = self.state.leases[election].candidates.iter();
-        let next = line.map(|candidate| candidate.session).find(|session| self.live(*session));
-        let Some((next, (node, life))) = next.and_then(|next| Some((next, self.life_of(next)?))) else {
-            return;
-        };
+        let Some(next) = line.copied().find(|candidate| self.live(candidate.session)) else { return };
+        let Some((node, life)) = self.life_of(next.session) else { return };
         let lease = &mut self.state.leases[election];
         (lease.heir, lease.attempt) = (Some(node), 0);
-        self.grant(election, next, node, life, false, now);
-    }
-
-    // ----- for the ledger -------------------------------------------------------------------
-
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.state.ledger
-    }
-
-    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
-        &mut self.state.ledger
-    }
-
-    pub(crate) fn has(&self, plant: Plant) -> bool {
-        self.planted.has(plant)
-    }
-
-    pub(crate) fn identity(&self) -> StoreIdentity {
-        StoreIdentity(self.identity)
-    }
-
-    /// Every session: whose it is, and whether it is live.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = (SessionId, usize, bool)> + '_ {
-        self.state.sessions.iter().map(|row| (row.id, row.node, row.live))
-    }
-
-    pub(crate) fn name(&self, node: usize) -> NodeId {
-        self.names[node].clone()
-    }
-
-    pub(crate) fn life_of(&self, id: SessionId) -> Option<(usize, u32)> {
-        self.state.sessions.iter().find(|row| row.id == id).map(|row| (row.node, row.life))
-    }
-
-    pub(crate) fn node_of(&self, id: SessionId) -> Option<usize> {
-        self.life_of(id).map(|(node, _)| node)
-    }
-
-    pub(crate) fn notices(&self, id: SessionId) -> u64 {
-        self.state.sessions.iter().find(|row| row.id == id).map_or(0, |row| row.notices)
-    }
-
-    /// Leaves word for a session.
-    pub(crate) fn notify(&mut self, id: SessionId) {
-        if let Some(row) = self.session(id) {
-            row.notices += 1;
-        }
-    }
-
-    pub(crate) fn leads(&self, election: usize, id: SessionId, term: Term) -> bool {
-        let lease = &self.state.leases[election];
-        lease.holder == Some(id) && lease.term == term
+        let now = Moment { sent: next.sent, ..now };
+        self.grant(election, next.session, node, life, false, now);
     }
 }

@@ -5,18 +5,20 @@ use std::collections::BinaryHeap;
 
 use tenure_core::partitions::{Ask, Partition, Told};
 use tenure_core::{
-    Answer, Dice, Event, Failure, Instant, Machine, News, NodeId, Planted, Request, RequestId, Standing,
-    StoreIdentity, Verb,
+    Answer, Dice, Event, Failure, Instant, Machine, News, NodeId, Planted, Request, RequestId, Stamp,
+    Standing, StoreIdentity, Term, Verb,
 };
 
 use crate::clock::{Clock, Real, nanos};
-use crate::config::Config;
+use crate::config::{Config, MOST_ELECTIONS};
 use crate::coverage::Coverage;
 use crate::desk::Side;
 use crate::fact::Fact;
+use crate::failback::Asking;
 use crate::node::{SimNode, Work};
 use crate::store::{ModelStore, Moment};
 use crate::trace::Trace;
+use crate::watch::Looked;
 
 /// Something to happen.
 #[derive(Clone, Debug)]
@@ -47,10 +49,21 @@ pub enum What {
     Answer {
         node: usize,
         life: u32,
+        executed: Real,
         side: Side,
         serial: u64,
         outcome: Box<Result<(StoreIdentity, Told), Failure>>,
     },
+    /// A look of a node that watches the cluster reaches the store.
+    Look { node: usize, life: u32, serial: u64 },
+    /// Its answer reaches its node.
+    Looked { node: usize, life: u32, serial: u64, told: Box<Looked> },
+    /// A request to retire a session reaches the store.
+    Retire(Stamp),
+    /// A request of a candidate that fails back reaches the store.
+    MakeWay(Asking),
+    /// Its answer reaches its node.
+    MayAsk(Asking),
     /// News of the ledger reaches a node.
     LedgerHint { node: usize },
     /// A user's work on a partition has stopped.
@@ -137,6 +150,8 @@ pub struct World {
     pub assignments: u64,
     pub(crate) dice: Dice,
     pub(crate) calm: bool,
+    /// Whether candidates that fail back may do so.
+    pub(crate) fails_back: bool,
     /// The node whose application stays unhealthy through the calm phase, if there is one.
     pub(crate) unhealthy: Option<usize>,
     /// The election whose next leader is cut off as soon as it is elected.
@@ -176,6 +191,7 @@ impl World {
             elections: 0,
             assignments: 0,
             calm: false,
+            fails_back: true,
             unhealthy: None,
             ambush: None,
             agenda: BinaryHeap::new(),
@@ -212,7 +228,12 @@ impl World {
             }
             What::Arrive { node, life, sent, request } => self.arrive(node, life, sent, &request),
             What::Question { node, life, side, ask } => self.question(node, life, side, &ask),
-            What::Reply { node, .. }
+            What::Look { node, life, serial } => self.look(node, life, serial),
+            What::Retire(stamp) => self.retire(stamp),
+            What::MakeWay(asking) => self.make_way(asking),
+            What::MayAsk(Asking { node, .. })
+            | What::Looked { node, .. }
+            | What::Reply { node, .. }
             | What::Answer { node, .. }
             | What::LedgerHint { node }
             | What::PartitionStopped { node, .. }
@@ -262,6 +283,7 @@ impl World {
         let seed = self.dice.roll();
         self.nodes[node].boot(self.config.capabilities, self.config.drift, seed, self.planted);
         self.furnish(node);
+        self.begin_watch(node);
         self.trace.line(self.real, || format!("n{node} starts"));
         let life = self.nodes[node].life;
         self.drive(node, |machine, now| machine.start(now));
@@ -293,9 +315,14 @@ impl World {
                 self.wake_desk(node, self.nodes[node].now(self.real));
                 self.drive(node, Machine::handle_timeout);
             }
-            What::Answer { life, side, serial, outcome, .. } if life == self.nodes[node].life => {
+            What::Answer { life, executed, side, serial, outcome, .. } if life == self.nodes[node].life => {
+                self.nodes[node].hear(executed);
                 self.answer(node, side, serial, *outcome);
             }
+            What::Looked { life, serial, told, .. } if life == self.nodes[node].life => {
+                self.looked(node, serial, *told);
+            }
+            What::MayAsk(asking) if asking.life == self.nodes[node].life => self.may_ask(asking),
             What::LedgerHint { .. } => self.ledger_hint(node),
             What::PartitionStopped { life, partition, .. } if life == self.nodes[node].life => {
                 self.partition_stopped(node, partition);
@@ -305,6 +332,7 @@ impl World {
             }
             What::Hint { election, .. } => {
                 let key = self.nodes[node].keys[election];
+                self.hurry_watch(node);
                 self.drive(node, |machine, now| machine.hint(key, now));
             }
             What::WorkStopped { life, election, .. }
@@ -316,16 +344,11 @@ impl World {
                 self.drive(node, |machine, now| machine.stopped(key, now));
             }
             What::Withdraw { life, election, .. } if life == self.nodes[node].life => {
-                let key = self.nodes[node].keys[election];
-                self.drive(node, |machine, now| machine.withdraw(key, now));
+                self.withdraw(node, election);
             }
             What::Stand { life, election, .. } if life == self.nodes[node].life => {
                 self.nodes[node].acquainted[election] = None;
-                let key = self.nodes[node].keys[election];
-                self.drive(node, |machine, now| {
-                    // Refused where it cannot stand: its user will be told again later.
-                    let _ = machine.stand(key, now);
-                });
+                self.stand(node, election);
             }
             _ => {}
         }
@@ -338,6 +361,7 @@ impl World {
         id: RequestId,
         outcome: Result<(StoreIdentity, Answer), Failure>,
     ) {
+        self.nodes[node].hear(executed);
         let told_lost = matches!(outcome, Err(Failure::SessionLost));
         let failed = outcome.is_err();
         let tells = matches!(
@@ -376,7 +400,8 @@ impl World {
 
     /// Gives a node an input, and carries out what its machine wants.
     pub(crate) fn drive(&mut self, node: usize, input: impl FnOnce(&mut Machine, Instant)) {
-        self.facts.push(Fact::Wakes { node });
+        let leads = self.leads(node);
+        self.facts.push(Fact::Wakes { node, leads });
         let (now, wall) = (self.nodes[node].now(self.real), self.nodes[node].wall(self.real));
         let Some(mut machine) = self.nodes[node].machine.take() else { return };
         machine.clock(wall, now);
@@ -389,9 +414,20 @@ impl World {
         {
             timeout = self.carry_out(node, machine, now);
         }
-        let timeout = timeout.into_iter().chain(self.desk_timeout(node, now)).min();
+        let aside =
+            [self.desk_timeout(node, now), self.attend_watch(node, now), self.attend_failback(node, now)];
+        let timeout = timeout.into_iter().chain(aside.into_iter().flatten()).min();
         self.set_alarm(node, timeout);
-        self.facts.push(Fact::Settled { node });
+        let leads = self.leads(node);
+        self.facts.push(Fact::Settled { node, leads });
+    }
+
+    /// Under which terms a node passes its checks.
+    fn leads(&self, node: usize) -> [Option<Term>; MOST_ELECTIONS] {
+        let elections = self.nodes[node].keys.len();
+        std::array::from_fn(|election| {
+            (election < elections).then(|| self.nodes[node].check(election, self.real)).flatten()
+        })
     }
 
     /// Carries out what a machine wants, puts it back, and tells when it wants to be woken.
@@ -436,9 +472,11 @@ impl World {
         let life = self.nodes[node].life;
         self.facts.push(Fact::Said { node, life, event: event.clone() });
         self.heed_at_desk(node, &event);
+        self.note_leader(node, &event);
         match event {
             Event::Elected { election, .. } => {
                 self.elections += 1;
+                self.hurry_watch(node);
                 self.nodes[node].work[election.index()] = Work::Running;
                 self.spring_ambush(node, election.index());
             }

@@ -13,7 +13,7 @@ impl Invariant for Healthy {
     }
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
-        let Fact::Settled { node } = fact else { return Ok(()) };
+        let Fact::Settled { node, .. } = fact else { return Ok(()) };
         if world.nodes[*node].ails.unwell == 0 {
             return Ok(());
         }

@@ -1,5 +1,7 @@
 //! What must hold, whatever happens: one promise per file.
 
+use tenure_core::Term;
+
 use crate::clock::{Real, nanos};
 use crate::fact::Fact;
 use crate::world::World;
@@ -7,6 +9,7 @@ use crate::world::World;
 mod cost;
 mod eligible;
 mod ended;
+mod failback;
 mod false_alarm;
 mod few_moves;
 mod full_ttl;
@@ -14,6 +17,7 @@ mod healthy;
 mod heir;
 mod history;
 mod jeopardy;
+mod members;
 mod never_returns;
 mod one_leader;
 mod one_owner;
@@ -72,6 +76,9 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(session_loss::SessionLoss),
         Box::new(false_alarm::FalseAlarm::default()),
         Box::new(retired::Retired::default()),
+        Box::new(members::Silent),
+        Box::new(members::RetiredInTime::default()),
+        Box::new(failback::MakesWay),
         Box::new(withdrawn::Withdrawn::default()),
         Box::new(cost::Cost::default()),
         Box::new(one_owner::OneOwner::default()),
@@ -79,6 +86,47 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(plans::Plans::default()),
         Box::new(few_moves::FewMoves::default()),
     ]
+}
+
+/// Which terms are new. A store that went back may grant a term twice, and a candidate may take what it has seen of
+/// the first for the second. From the first term on that is above all that there ever were, everything is as before.
+#[derive(Default)]
+pub(crate) struct NewTerms {
+    /// Of each election: the highest number ever; the same when the store last went back; the last grant since.
+    numbers: Vec<[Term; 3]>,
+}
+
+impl NewTerms {
+    /// Takes note of a grant, of an election's end, or of a roll-back.
+    pub(crate) fn note(&mut self, fact: &Fact, world: &World) {
+        self.numbers.resize(world.config.elections, [Term::NONE; 3]);
+        match fact {
+            Fact::RolledBack { .. } => {
+                for [highest, before, granted] in &mut self.numbers {
+                    (*before, *granted) = (*highest, Term::NONE);
+                }
+            }
+            Fact::Granted { election, term, .. } => {
+                let [highest, _, granted] = &mut self.numbers[*election];
+                (*highest, *granted) = ((*highest).max(*term), *term);
+            }
+            Fact::Deleted { election, number } => {
+                let [highest, ..] = &mut self.numbers[*election];
+                *highest = (*highest).max(*number);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether this term is above all that there were when the store last went back.
+    pub(crate) fn is_new(&self, election: usize, term: Term) -> bool {
+        self.numbers.get(election).is_none_or(|[_, before, _]| term > *before)
+    }
+
+    /// Whether the term that was granted last is.
+    pub(crate) fn last_is_new(&self, election: usize) -> bool {
+        self.numbers.get(election).is_some_and(|[_, before, granted]| granted > before)
+    }
 }
 
 /// Since when the store's past is in doubt, and for whom.
@@ -106,8 +154,12 @@ impl Doubt {
 
     /// Whether the store went back lately.
     pub(crate) fn lately(&self, world: &World) -> bool {
-        self.rolled_back
-            .is_some_and(|(_, last)| world.real < last + world.config.longest(world.config.ttl) * 2)
+        self.covers(world.real, world)
+    }
+
+    /// Whether this was before the store went back, or not long after.
+    pub(crate) fn covers(&self, at: Real, world: &World) -> bool {
+        self.rolled_back.is_some_and(|(_, last)| at < last + world.config.longest(world.config.ttl) * 2)
     }
 
     /// Whether this node cannot have known.

@@ -25,13 +25,13 @@ impl Invariant for NeverReturns {
     }
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
-        let (Fact::Settled { node } | Fact::Wakes { node }) = fact else { return Ok(()) };
+        let (Fact::Settled { node, leads } | Fact::Wakes { node, leads }) = fact else { return Ok(()) };
         let elections = world.config.elections;
         self.led.resize(world.nodes.len() * elections, Led::default());
         let life = world.nodes[*node].life;
-        for election in 0..elections {
+        for (election, term) in leads.iter().take(elections).enumerate() {
             let led = &mut self.led[*node * elections + election];
-            match world.nodes[*node].check(election, world.real) {
+            match *term {
                 Some(term) if led.life == life && led.term == term => {
                     if led.over {
                         return Err(format!("n{node} leads e{election} under term {term} again"));

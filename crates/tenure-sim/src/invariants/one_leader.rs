@@ -20,7 +20,7 @@ impl Invariant for OneLeader {
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.doubt.note(fact, world);
-        let Fact::Settled { node } = fact else { return Ok(()) };
+        let Fact::Settled { node, .. } = fact else { return Ok(()) };
         if self.doubt.excuses(*node, world) {
             return Ok(());
         }

@@ -72,7 +72,7 @@ impl Invariant for OneOwner {
             // Nobody acts upon what a store gives that has just gone back.
             Fact::Given { .. } if self.doubt.lately(world) => Ok(()),
             Fact::Given { partition, node, .. } => self.given(*partition, *node, world),
-            Fact::Settled { node } => self.owned_once(*node, world),
+            Fact::Settled { node, .. } => self.owned_once(*node, world),
             _ => Ok(()),
         }
     }

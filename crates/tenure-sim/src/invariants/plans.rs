@@ -9,12 +9,11 @@ use super::Invariant;
 use crate::fact::Fact;
 use crate::world::World;
 
-/// After a roll-back the store has forgotten what it wrote: not judged any more.
+/// A store that went back has forgotten what it wrote: terms and tokens rise from there.
 #[derive(Default)]
 pub struct Plans {
     granted: Term,
     tokens: BTreeMap<Partition, Revision>,
-    rolled_back: bool,
 }
 
 impl Invariant for Plans {
@@ -24,15 +23,15 @@ impl Invariant for Plans {
 
     fn judge(&mut self, fact: &Fact, _: &World) -> Result<(), String> {
         match fact {
-            Fact::RolledBack { .. } => self.rolled_back = true,
+            Fact::RolledBack { .. } => *self = Self::default(),
             Fact::Granted { term, .. } => self.granted = *term,
-            Fact::Published { term, .. } if *term < self.granted && !self.rolled_back => {
+            Fact::Published { term, .. } if *term < self.granted => {
                 let granted = self.granted;
                 return Err(format!("term {term} wrote into the ledger after term {granted} was granted"));
             }
             Fact::Given { partition, revision, .. } => {
                 let before = self.tokens.insert(*partition, *revision).unwrap_or(0);
-                if *revision <= before && !self.rolled_back {
+                if *revision <= before {
                     return Err(format!("{partition:?} is given under {revision}, after {before}"));
                 }
             }

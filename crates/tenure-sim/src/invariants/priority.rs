@@ -2,16 +2,16 @@
 
 use tenure_core::Succession;
 
-use super::Invariant;
+use super::{Invariant, NewTerms};
 use crate::clock::{Real, nanos};
 use crate::fact::Fact;
 use crate::world::World;
 
-/// Remembers when leases were freed.
+/// Remembers when leases of new terms were freed.
 #[derive(Default)]
 pub struct Priority {
     freed: Vec<Option<Real>>,
-    rolled_back: bool,
+    terms: NewTerms,
 }
 
 impl Invariant for Priority {
@@ -21,10 +21,13 @@ impl Invariant for Priority {
 
     fn judge(&mut self, fact: &Fact, world: &World) -> Result<(), String> {
         self.freed.resize(world.config.elections, None);
+        self.terms.note(fact, world);
         match fact {
             // The same term may come free twice.
-            Fact::RolledBack { .. } => self.rolled_back = true,
-            Fact::Freed { election, .. } => self.freed[*election] = Some(world.real),
+            Fact::RolledBack { .. } => self.freed.fill(None),
+            Fact::Freed { election, .. } => {
+                self.freed[*election] = Some(world.real).filter(|_| self.terms.last_is_new(*election));
+            }
             Fact::Granted { election, node, heir, at, .. }
                 if world.config.capabilities.succession == Succession::Race =>
             {
@@ -33,7 +36,6 @@ impl Invariant for Priority {
                 let courtesy = world.config.shortest(nanos(world.nodes[*node].config.ttl)) / 20;
                 if let Some(freed) = self.freed[*election]
                     && *heir != Some(*node)
-                    && !self.rolled_back
                     && best.is_some_and(|best| best > mine)
                     && at - freed < courtesy
                 {

@@ -1,18 +1,18 @@
 //! After a leader's loss a candidate waits for its take-over delay.
 
-use super::Invariant;
+use super::{Invariant, NewTerms};
 use crate::clock::{Real, nanos};
 use crate::fact::{Fact, Freed};
 use crate::world::World;
 
 /// Remembers when leaders were lost, at the earliest. A candidate that waits after one loss may miss a
 /// leader that came and went meanwhile, or a resignation that it has not heard of when it claims; it is not asked
-/// to wait for those too. Nor is one that must tell a store that went back of the terms it has seen.
+/// to wait for those too. A store that went back may lose the leader of one term twice.
 #[derive(Default)]
 pub struct TakeoverDelay {
     lost: Vec<Option<Real>>,
     freed: Vec<Real>,
-    rolled_back: bool,
+    terms: NewTerms,
     ended: Vec<bool>,
     granted: Vec<Real>,
 }
@@ -27,16 +27,18 @@ impl Invariant for TakeoverDelay {
         self.freed.resize(world.config.elections, 0);
         self.ended.resize(world.config.elections, false);
         self.granted.resize(world.config.elections, 0);
+        self.terms.note(fact, world);
         match fact {
-            Fact::RolledBack { .. } => self.rolled_back = true,
+            Fact::RolledBack { .. } => self.lost.fill(None),
             // An election that begins anew has lost nobody.
-            Fact::Deleted { election } => {
+            Fact::Deleted { election, .. } => {
                 self.lost[*election] = None;
                 self.ended[*election] = true;
             }
             Fact::Freed { election, pulse: (applied, ttl), how, .. } if !self.ended[*election] => {
                 self.freed[*election] = if *how == Freed::Lapsed { 0 } else { world.real };
-                self.lost[*election] = Some(world.real.min(applied + world.config.shortest(nanos(*ttl))));
+                let lost = world.real.min(applied + world.config.shortest(nanos(*ttl)));
+                self.lost[*election] = Some(lost).filter(|_| self.terms.last_is_new(*election));
             }
             Fact::Granted { election, node, heir, sent, at, .. } => {
                 let delay = nanos(world.nodes[*node].config.takeover_delay);
@@ -45,7 +47,6 @@ impl Invariant for TakeoverDelay {
                 let before = std::mem::replace(&mut self.granted[*election], *at);
                 if let Some(lost) = self.lost[*election].take()
                     && !inherits
-                    && !self.rolled_back
                     && (*sent).min(world.nodes[*node].looked[*election]) >= self.freed[*election]
                     && lost > before + world.config.longest(delay)
                     && *at < lost + world.config.shortest(delay)

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tenure_core::{Age, Holder, Pulse, Record, SessionId, Stamp, Standing};
+use tenure_core::{Age, Holder, NodeState, Pulse, Record, SessionId, Sighting, Stamp, Standing};
 
-use super::{ModelStore, Moment};
+use super::{ModelStore, Moment, SessionRow};
 use crate::config::Ages;
 
 impl ModelStore {
@@ -14,6 +14,32 @@ impl ModelStore {
         lease.petition.as_ref().filter(|petition| petition.term == lease.term)?;
         let best = self.standing(election).map(|(_, priority)| priority).max();
         self.standing(election).find(|(_, priority)| Some(*priority) == best).map(|(node, _)| node)
+    }
+
+    /// Every node with its newest session: a live one is newer than all that are over.
+    pub(crate) fn nodes(&mut self, now: Moment) -> Vec<Sighting> {
+        self.retire_expired(now);
+        let newest = |node: usize| {
+            let rows = self.state.sessions.iter().filter(move |row| row.node == node);
+            rows.max_by_key(|row| (row.live, row.applied))
+        };
+        let rows = (0..self.names.len()).filter_map(newest);
+        let sighting = |row: &SessionRow| Sighting {
+            node: self.names[row.node].clone(),
+            state: match (row.live, row.left) {
+                (true, _) => NodeState::Live,
+                (false, true) => NodeState::Left,
+                (false, false) => NodeState::Expired,
+            },
+            pulse: self.pulse(row.id, now),
+        };
+        rows.map(sighting).collect()
+    }
+
+    /// Who holds the lease of an election, if its session is live.
+    pub(crate) fn holder(&self, election: usize) -> Option<usize> {
+        let holder = self.state.leases[election].holder.filter(|id| self.live(*id));
+        holder.and_then(|id| self.node_of(id))
     }
 
     pub(super) fn refused(&self, election: usize, outranked: bool, now: Moment) -> Standing {

@@ -10,4 +10,4 @@ mod protocol;
 
 /// Within so many seeds every planted bug must be found, and the real protocol must survive them. `cargo test`, which
 /// plants none, is content with fewer.
-const SEEDS: u64 = if cfg!(feature = "plants") { 10_000 } else { 2_000 };
+const SEEDS: u64 = if cfg!(feature = "plants") { 3_000 } else { 2_000 };

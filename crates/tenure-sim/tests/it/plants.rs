@@ -2,6 +2,8 @@
 
 use tenure_core::Plant;
 use tenure_sim::config::Config;
+use tenure_sim::fault::{Fault, Kind};
+use tenure_sim::proof::proves;
 use tenure_sim::run::run;
 use tenure_sim::sweep::{Scope, sweep};
 
@@ -40,4 +42,35 @@ fn a_failing_run_is_shrunk_to_fewer_faults_that_still_fail() {
     let small = tenure_sim::shrink::shrink(&config, plant);
     assert!(small.faults.len() <= config.faults.len());
     assert!(run(small, plant, false).violation.is_some());
+}
+
+/// What the judges find that depend on terms or sessions which a store that went back has forgotten.
+const FOUND_AFTERWARDS: [Plant; 7] = [
+    Plant::HeirIgnored,
+    Plant::PriorityIgnored,
+    Plant::TakeoverDelaySkipped,
+    Plant::EndUnnoticed,
+    Plant::RestartInheritsSession,
+    Plant::UncertainClaimForgotten,
+    Plant::PartitionOldTermAccepted,
+];
+
+#[test]
+fn judges_are_strict_again_after_the_store_went_back() {
+    let missed =
+        FOUND_AFTERWARDS.iter().filter(|plant| !(0..SEEDS).any(|seed| is_found_afterwards(**plant, seed)));
+    let missed: Vec<_> = missed.map(|plant| plant.name()).collect();
+    assert!(missed.is_empty(), "not found after a roll-back within {SEEDS} seeds: {missed:?}");
+}
+
+/// Whether the bug is found after the store has forgotten a ttl, early and once.
+fn is_found_afterwards(plant: Plant, seed: u64) -> bool {
+    let partitions = plant.is_about_partitions();
+    let mut config = if partitions { Config::with_partitions(seed) } else { Config::from_seed(seed) };
+    config.faults.retain(|fault| !matches!(fault.kind, Kind::Rollback | Kind::SilentRollback | Kind::Forget));
+    let (at, lasts) = (config.calm_at / 8, config.ttl);
+    config.faults.push(Fault { at, lasts, node: 0, election: 0, kind: Kind::Forget });
+    let outcome = run(config, Some(plant), false);
+    let found = outcome.violation.is_some_and(|violation| proves(plant, violation.promise));
+    found && outcome.simulated > at + lasts
 }

@@ -35,7 +35,7 @@ fn a_seed_replays_to_the_same_trace() {
 
 #[test]
 fn every_kind_of_fault_meets_leaders_and_candidates() {
-    let coverage = sweep(0, 2_000, None, Scope::Elections, false).coverage;
+    let coverage = sweep(0, 500, None, Scope::Elections, false).coverage;
     for kind in tenure_sim::fault::Kind::ALL {
         assert!(coverage.total(*kind) > 0, "{} never happened", kind.name());
     }
