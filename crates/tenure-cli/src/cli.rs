@@ -432,9 +432,16 @@ pub struct Delete {
 }
 
 /// Examine the store: reachable, writable, durable, how fast, and what ttl it supports
+///
+/// A store on which Tenure was never used is only looked at, unless with --write: then it is set up, and measured.
+/// What the measurement writes is removed.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: tenure check --store sqlite:/var/lib/tenure.db")]
-pub struct Check {}
+#[command(after_help = "Example: tenure check --store sqlite:/var/lib/tenure.db --write")]
+pub struct Check {
+    /// Set the store up if Tenure was never used on it: create the file, the tables or the znodes
+    #[arg(long)]
+    pub write: bool,
+}
 
 /// Measure hand-overs, failovers and what standing costs, on your store
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tenure::{ConnectError, Labels, Node, NodeBuilder, StartError, Store, StoreError};
+use tenure::{ConnectError, Labels, Node, NodeBuilder, Setup, StartError, Store, StoreError};
 
 use crate::cli::{Global, NodeSettings, SeatSettings};
 use crate::failure::{Failure, chain};
@@ -88,7 +88,7 @@ async fn reach(global: &Global, seat: &SeatSettings, voice: &Voice) -> Result<Ar
     let mut said = None;
     loop {
         let url = store::url_with_seat(global, seat)?;
-        match store::open(url.as_deref(), &global.namespace).await {
+        match store::open(url.as_deref(), &global.namespace, Setup::Create).await {
             Err(ConnectError::Store(error @ (StoreError::Unavailable(_) | StoreError::Indeterminate(_)))) => {
                 let problem = chain(&error);
                 if said.as_ref() != Some(&problem) {

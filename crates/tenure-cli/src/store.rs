@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use tenure::{ConnectError, Namespace, Options, Store, StoreError};
+use tenure::{ConnectError, Namespace, Options, Retention, Setup, Store, StoreError};
 use tenure_store::{StoreUrl, Told};
 
 use crate::cli::{Global, SeatSettings};
@@ -15,22 +15,53 @@ use crate::failure::Failure;
 /// How long a question may take before the store counts as not reachable.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Connects to the store that the settings name.
+/// The namespace in which `check` measures. Nobody stands there.
+const SCRATCH: &str = "tenure-check";
+
+/// Connects to the store that the settings name, which must be there: a command that only looks creates nothing.
 pub async fn connect(global: &Global) -> Result<Arc<dyn Store>, Failure> {
+    in_time(open(url(global)?.as_deref(), &global.namespace, Setup::Never)).await
+}
+
+/// Connects to the store that the settings name, and sets it up if need be.
+pub async fn connect_or_create(global: &Global) -> Result<Arc<dyn Store>, Failure> {
+    in_time(open(url(global)?.as_deref(), &global.namespace, Setup::Create)).await
+}
+
+/// The same store in a namespace where whatever is written is in nobody's way, and one event of it is kept.
+pub async fn connect_to_scratch(global: &Global) -> Result<Arc<dyn Store>, Failure> {
     let url = url(global)?;
-    match tokio::time::timeout(LIMIT, open(url.as_deref(), &global.namespace)).await {
+    let Some(url) = url else {
+        let namespace = Namespace::new(SCRATCH).map_err(Failure::system)?;
+        let options = Options { namespace, retention: Retention { events: 1 }, ..Options::default() };
+        return in_time(tenure::connect_default_with(options)).await;
+    };
+    let url = without_parameters(&url, &["namespace", "history"]);
+    let url = with_parameter(&with_parameter(&url, "namespace", SCRATCH), "history", "1");
+    in_time(tenure::connect(url)).await
+}
+
+async fn in_time(
+    connecting: impl Future<Output = Result<Arc<dyn Store>, ConnectError>>,
+) -> Result<Arc<dyn Store>, Failure> {
+    match tokio::time::timeout(LIMIT, connecting).await {
         Ok(connected) => Ok(connected?),
         Err(_) => Err(silent()),
     }
 }
 
 /// Connects to a store, or to the default one, however long that takes.
-pub async fn open(url: Option<&str>, namespace: &Namespace) -> Result<Arc<dyn Store>, ConnectError> {
-    match url {
-        Some(url) => tenure::connect(url).await,
-        None => {
+pub async fn open(
+    url: Option<&str>,
+    namespace: &Namespace,
+    setup: Setup,
+) -> Result<Arc<dyn Store>, ConnectError> {
+    match (url, setup) {
+        (Some(url), Setup::Create) => tenure::connect(url).await,
+        (Some(url), Setup::Never) => tenure::connect_existing(url).await,
+        (None, setup) => {
             let namespace = namespace.clone();
-            tenure::connect_default_with(Options { namespace, ..Options::default() }).await
+            tenure::connect_default_with(Options { namespace, setup, ..Options::default() }).await
         }
     }
 }
@@ -99,6 +130,14 @@ fn with_parameter(url: &str, name: &str, value: &str) -> String {
     }
     let joint = if url.contains('?') { '&' } else { '?' };
     format!("{url}{joint}{name}={value}")
+}
+
+/// A URL without these parameters.
+fn without_parameters(url: &str, names: &[&str]) -> String {
+    let Some((place, query)) = url.split_once('?') else { return url.to_owned() };
+    let unwanted = |pair: &&str| names.contains(&pair.split_once('=').map_or(*pair, |(name, _)| name));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !unwanted(pair)).collect();
+    if kept.is_empty() { place.to_owned() } else { format!("{place}?{}", kept.join("&")) }
 }
 
 /// The password from the file, or else from the environment. It is no flag: everybody reads command lines.

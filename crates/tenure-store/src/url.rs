@@ -11,6 +11,18 @@ pub struct Options {
     pub namespace: Namespace,
     /// How much history is kept.
     pub retention: Retention,
+    /// What happens where there is no store yet.
+    pub setup: Setup,
+}
+
+/// What connecting does where Tenure's tables, files or znodes are not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setup {
+    /// Creates them, and brings those of an older version to this one.
+    #[default]
+    Create,
+    /// Creates and changes nothing: connecting fails with [`NotSetUp`](crate::NotSetUp).
+    Never,
 }
 
 /// A store URL, taken apart: `scheme:rest?key=value&…`.

@@ -97,7 +97,7 @@ mod watchdog;
 pub use builder::NodeBuilder;
 pub use callbacks::Callbacks;
 pub use cluster::{Cluster, ClusterSettings, Member, View};
-pub use connect::{connect, connect_default, connect_default_with, default_path, schemes};
+pub use connect::{connect, connect_default, connect_default_with, connect_existing, default_path, schemes};
 pub use election::{Election, Leader, LeaderChange, LeaderChanges, Role};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use error::TransactionError;
@@ -121,7 +121,7 @@ pub use tenure_core::{
 };
 pub use tenure_store::{
     Candidate, EventKind, EventQuery, EventRecord, LabelError, Labels, Lease, Limit, NodeInfo, NodeRecord,
-    NodeState, Options, Retention, Store, StoreError, StoreUrl, UrlError,
+    NodeState, NotSetUp, Options, Retention, Setup, Store, StoreError, StoreUrl, UrlError,
 };
 
 #[cfg(feature = "memory")]

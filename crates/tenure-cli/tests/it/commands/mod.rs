@@ -5,6 +5,7 @@ mod connecting;
 #[cfg(feature = "server-tests")]
 mod encryption;
 mod handing_over;
+mod looking;
 mod partitions;
 #[cfg(feature = "server-tests")]
 mod passwords;

@@ -33,7 +33,7 @@ fn leader(url: &str, change: impl FnOnce(&mut Command) -> &mut Command) -> Said 
 fn it_comes_from_the_environment_or_from_a_file_that_a_flag_the_environment_or_the_settings_name() {
     let server = Postgres::start_protected(PASSWORD);
     let url = server.url();
-    let nobody = |said: Said| said.refused(1, "nightly");
+    let nobody = |said: Said| said.refused(69, "has no schema \"tenure\"");
     nobody(leader(&url, |command| command.env("TENURE_STORE_PASSWORD", PASSWORD)));
     for text in [PASSWORD.to_owned(), format!("{PASSWORD}\n"), format!("{PASSWORD}\r\n")] {
         let file = file(&text);
@@ -65,7 +65,7 @@ fn a_wrong_one_is_refused_by_the_store_and_not_repeated() {
     leader(&url, |command| command).refused(69, "asks for a password, and there is none");
     // What stands in the URL goes first.
     let url = server.url_as("postgres:right");
-    leader(&url, |command| command.env("TENURE_STORE_PASSWORD", PASSWORD)).refused(1, "nightly");
+    leader(&url, |command| command.env("TENURE_STORE_PASSWORD", PASSWORD)).refused(69, "has no schema");
     // Waiting would not make it right.
     let run = command()
         .args(["run", "--election", "nightly", "--store", &server.url(), "--", "true"])
