@@ -18,7 +18,9 @@ use crate::upstream::UpstreamSettings;
 const AFTER: &str = "\
 Example, on every machine that shares the store:
 
-  tenure run --election nightly -- ./job
+  tenure run --store postgres://tenure@db.example/app --election scheduler -- ./scheduler
+
+Without --store, only processes of one user on one machine take part.
 
 Settings: flag > environment (TENURE_ and the flag's name) > file (--config) > default.
 Exit codes: 0 done, 1 the answer is no, 2 usage, 69 store not reachable.";

@@ -1,5 +1,6 @@
 //! From settings to a registered node.
 
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,31 @@ pub fn node_id(settings: &NodeSettings) -> String {
         },
         ToString::to_string,
     )
+}
+
+/// Says in the first line where others have to be to take part, and warns where they cannot be.
+pub fn introduce(global: &Global, listen: Option<SocketAddr>, voice: &Voice) {
+    let (store, namespace) = (store::shown(global), global.namespace.as_str());
+    let local = if global.store.is_none() {
+        "; there is no --store, so only processes on this machine take part"
+    } else {
+        ""
+    };
+    let sentence = format!("store {store}, namespace `{namespace}`{local}");
+    voice.say("using_store", &sentence, json!({"store": store, "namespace": namespace}));
+    let in_kubernetes = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    let sign = match listen {
+        _ if in_kubernetes => String::from("this is a Kubernetes pod (KUBERNETES_SERVICE_HOST is set)"),
+        Some(address) if !address.ip().is_loopback() => format!("--listen {address} is for other machines"),
+        _ => return,
+    };
+    if global.store.is_none() {
+        let sentence = format!(
+            "warning: {sign}, and the store is a file of this machine: every machine elects a leader of its own; \
+             give all of them the same --store, such as postgres://user@host/database"
+        );
+        voice.say("local_store", &sentence, json!({"store": store}));
+    }
 }
 
 /// Connects and registers, as the settings say and `shape` adds. A store that is away is waited for; one

@@ -11,6 +11,7 @@ use tenure_store::{StoreUrl, Told};
 
 use crate::cli::{Global, SeatSettings};
 use crate::failure::Failure;
+use crate::settings::hide_secrets;
 
 /// How long a question may take before the store counts as not reachable.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -79,12 +80,29 @@ pub fn file(url: Option<&str>) -> Option<PathBuf> {
 /// If the password cannot be read, or there is nobody whose it could be.
 pub fn url(global: &Global) -> Result<Option<String>, Failure> {
     let Some(url) = &global.store else { return Ok(None) };
+    if url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("memory:")) {
+        return Err(Failure::Usage(String::from(
+            "a `memory:` store is inside one process, so no other process would take part; name a file of this \
+             machine, such as sqlite:/var/lib/tenure.db, or a server that all machines share",
+        )));
+    }
     let url = with_password(url, || password(global))?;
     let url = with_parameter(&url, "namespace", global.namespace.as_str());
     match global.raft_plaintext {
         true if url.starts_with(RAFT) => Ok(Some(with_parameter(&url, "plaintext", "true"))),
         true => Err(only_raft("--raft-plaintext")),
         false => Ok(Some(url)),
+    }
+}
+
+/// The store as people may read it: the URL without its password, or the file of the default store.
+pub fn shown(global: &Global) -> String {
+    match &global.store {
+        Some(url) => hide_secrets(url),
+        None => tenure::default_path().map_or_else(
+            |_| String::from("the default SQLite file"),
+            |path| format!("sqlite:{}", path.display()),
+        ),
     }
 }
 

@@ -61,12 +61,6 @@ fn what_is_wrong_is_a_warning_with_advice_and_the_answer_is_no() {
 }
 
 #[test]
-fn the_store_for_tests_is_checked_too() {
-    let said = tenure(&["check", "--store", "memory:"]);
-    assert!(said.out.contains("inside this process"), "{said:?}");
-}
-
-#[test]
 fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
     let stage = Stage::new();
     let said = stage.tenure(&["bench", "--rounds", "3", "--crashes", "1", "--ttl", "4s", "--json"]).done();
@@ -83,6 +77,10 @@ fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn processes_cannot_meet_in_a_store_inside_one_of_them() {
+fn a_store_inside_one_process_is_refused() {
     tenure(&["bench", "--store", "memory:"]).refused(2, "name another with --store");
+    let run = ["run", "--election", "nightly", "--store", "memory:", "--", "true"];
+    for arguments in [&run[..], &["node", "--store", "Memory:x"], &["check", "--store", "memory:"]] {
+        tenure(arguments).refused(2, "a `memory:` store is inside one process");
+    }
 }

@@ -12,6 +12,7 @@ mod passwords;
 mod reading;
 mod settings;
 mod stage;
+mod starting;
 mod story;
 mod streams;
 mod usage;
