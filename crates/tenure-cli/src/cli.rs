@@ -83,6 +83,10 @@ pub struct NodeSettings {
     /// How often to look where the store cannot push [default: a sixth of the ttl]
     #[arg(long, env = "TENURE_POLL_EVERY", value_name = "TIME", value_parser = duration)]
     pub poll_every: Option<Duration>,
+    /// Give up with code 69 if the store cannot be reached, or the node not be registered, in this time after the
+    /// start [default: wait without end]
+    #[arg(long, env = "TENURE_START_TIMEOUT", value_name = "TIME", value_parser = duration)]
+    pub start_timeout: Option<Duration>,
     /// Wait so long after a leader's loss, against flapping
     #[arg(long, env = "TENURE_TAKEOVER_DELAY", value_name = "TIME", default_value = "0s", value_parser = duration)]
     pub takeover_delay: Duration,

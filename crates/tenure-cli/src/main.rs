@@ -9,6 +9,7 @@
 //! | `commands/` | one file per subcommand |
 //! | `registration`, `serving` | from settings to a registered node, and to its HTTP API |
 //! | `health` | the health check of a node: a command or a URL |
+//! | `outage` | what people are told while the store is away |
 //! | `telemetry` | what the library logs: to stderr, and to an OpenTelemetry collector |
 //! | `voice`, `service` | what long-lived commands say to people and to the service manager |
 //! | `screen` | a terminal that is painted again and again: `demo` and `top` |
@@ -21,6 +22,7 @@ mod cli;
 mod commands;
 mod failure;
 mod health;
+mod outage;
 mod output;
 mod registration;
 mod run;

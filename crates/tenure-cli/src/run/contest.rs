@@ -216,7 +216,11 @@ impl Supervisor<'_> {
         let willing = is_willing(reason) || reason == Reason::Unhealthy;
         let times = self.time_to_stop(willing);
         let name = self.election.name();
-        let sentence = format!("term {term} of `{name}` is over: {reason}; stopping the program");
+        let next = match reason {
+            Reason::Lapsed if !self.asked.run.exit_on_loss => ", and standing again once the store answers",
+            _ => "",
+        };
+        let sentence = format!("term {term} of `{name}` is over: {reason}; stopping the program{next}");
         let event = if willing { "leader_resigned" } else { "leader_lost" };
         self.voice.say(event, &sentence, json!({"term": term, "reason": reason.name()}));
         times

@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::service::Service;
 use crate::serving::{Beside, Door};
 use crate::voice::Voice;
-use crate::{registration, store};
+use crate::{outage, registration, store};
 
 /// The process group for programs: ours where a terminal's signals have to reach both, and otherwise one of their
 /// own (0). Without a terminal our group is often an orphaned one: if then a program of it ends while we are stopped,
@@ -61,6 +61,7 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
             }
         }
     };
+    outage::tell(&started, voice.clone(), false);
     Service.ready();
     let election = started.election(voice.election.as_str()).map_err(|error| {
         Failure::Usage(format!("`{}` is no name for an election: {error}", voice.election))

@@ -35,6 +35,20 @@ fn the_first_line_shows_no_password() {
 }
 
 #[test]
+fn waiting_for_the_store_says_why_and_gives_up_in_the_time_that_was_given() {
+    for command in [&["run", "--election", "x"][..], &["node", "--listen", "127.0.0.1:0"]] {
+        let flags = ["--store", "mysql://me@127.0.0.1:1/db", "--start-timeout", "3s"];
+        let program = if command[0] == "run" { &["--", "true"][..] } else { &[] };
+        let said = tenure(&[command, &flags, program].concat());
+        let last = "could not be reached within 3s (--start-timeout): ";
+        let said = said.refused(69, last);
+        let waits = "waiting for the store, trying again every second: ";
+        let waiting: Vec<_> = said.err.lines().filter(|line| line.contains(waits)).collect();
+        assert!(matches!(waiting[..], [line] if line.contains("127.0.0.1:1")), "{said:?}");
+    }
+}
+
+#[test]
 fn a_file_as_the_store_of_several_machines_is_warned_of() {
     let said = run(|command| command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1")).done();
     assert!(said.err.contains("warning: this is a Kubernetes pod"), "{said:?}");
