@@ -168,6 +168,11 @@ pub struct RunSettings {
     /// never; with --partitions on-failure]
     #[arg(long, env = "TENURE_RESTART", value_name = "WHEN")]
     pub restart: Option<Restart>,
+    /// Run it to success once, on one of the copies: when the program has ended with code 0, the election is closed,
+    /// and every copy with --once, also one that is started later, ends with 0 without running it
+    #[arg(long, env = "TENURE_ONCE", value_name = "BOOL", default_value = "false",
+          default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
+    pub once: bool,
     /// End with code 75 when leadership, or with --partitions the session, is lost, instead of waiting again
     #[arg(long, env = "TENURE_EXIT_ON_LOSS", value_name = "BOOL", default_value = "false",
           default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
@@ -234,7 +239,8 @@ pub enum Command {
 /// The program gets TENURE_ELECTION, TENURE_NODE, TENURE_TERM and TENURE_NAMESPACE in its environment,
 /// and stdin, stdout and stderr are its own. When leadership is lost, its whole process tree gets SIGTERM,
 /// then SIGKILL, and is gone before the lease can be granted to another: also when this command itself
-/// is stopped or killed. When the program ends, the lease is free at once.
+/// is stopped or killed. When the program ends, the lease is free at once, and the next copy starts its own: so this
+/// is for programs that go on, unless with --once.
 ///
 /// With --partitions, the program runs once for each partition of a task list that this node is given; {partition}
 /// in its words stands for the number. It gets TENURE_PARTITION and TENURE_TASK_LIST instead of TENURE_ELECTION, and
@@ -243,10 +249,11 @@ pub enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  tenure run --election nightly -- ./job --full
+  tenure run --store postgres://tenure@db.example/app --election scheduler -- ./scheduler
   tenure run --partitions billing/invoices -- ./invoices --part {partition}
   tenure run --election scheduler --restart always --ttl 5s -- python3 scheduler.py
-  tenure run --election nightly --health-cmd 'mountpoint -q /data' -- ./job
+  tenure run --election scheduler --health-cmd 'mountpoint -q /data' -- ./scheduler
+  tenure run --election migration-42 --once -- ./migrate
 
 Exits with the program's own code (128 + n for a signal); 127 if it is not found, 126 if it cannot be
 executed; 75 if leadership was lost and --exit-on-loss was given. With --partitions, a signal n ends it with
@@ -257,7 +264,7 @@ pub struct Run {
     #[arg(long, env = "TENURE_ELECTION", value_name = "NAME", required_unless_present = "partitions")]
     election: Option<ElectionName>,
     /// Run the program for each partition of this task list that this node owns, instead of standing
-    #[arg(long, env = "TENURE_PARTITIONS", value_name = "DOMAIN/TASKLIST")]
+    #[arg(long, env = "TENURE_PARTITIONS", value_name = "DOMAIN/TASKLIST", conflicts_with = "once")]
     pub partitions: Option<TaskListName>,
     #[command(flatten)]
     pub run: RunSettings,
