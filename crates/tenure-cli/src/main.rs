@@ -6,6 +6,7 @@
 //! | `settings` | flag > environment > file > default, and where each value came from |
 //! | `upstream` | the program beside a node: which requests it gets |
 //! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
+//! | `clients` | passwords and TLS modes where the databases' own tools look for them |
 //! | `commands/` | one file per subcommand |
 //! | `registration`, `serving` | from settings to a registered node, and to its HTTP API |
 //! | `health` | the health check of a node: a command or a URL |
@@ -19,6 +20,7 @@
 //! | `failure` | what went wrong, and the exit code that says so |
 
 mod cli;
+mod clients;
 mod commands;
 mod failure;
 mod health;

@@ -154,7 +154,7 @@ async fn reach(
                 tokio::time::sleep(RETRY).await;
             }
             connected => {
-                let store = connected?;
+                let store = connected.map_err(|error| store::refused(global, error))?;
                 if problem.is_some() {
                     let away = clock::now().since(begun);
                     let sentence = format!("the store is reached, after {}", output::length(away));

@@ -10,6 +10,7 @@ use tenure::{ConnectError, Namespace, Options, Retention, Setup, Store, StoreErr
 use tenure_store::{StoreUrl, Told};
 
 use crate::cli::{Global, SeatSettings};
+use crate::clients;
 use crate::failure::Failure;
 use crate::settings::hide_secrets;
 
@@ -21,12 +22,12 @@ const SCRATCH: &str = "tenure-check";
 
 /// Connects to the store that the settings name, which must be there: a command that only looks creates nothing.
 pub async fn connect(global: &Global) -> Result<Arc<dyn Store>, Failure> {
-    in_time(open(url(global)?.as_deref(), &global.namespace, Setup::Never)).await
+    in_time(global, open(url(global)?.as_deref(), &global.namespace, Setup::Never)).await
 }
 
 /// Connects to the store that the settings name, and sets it up if need be.
 pub async fn connect_or_create(global: &Global) -> Result<Arc<dyn Store>, Failure> {
-    in_time(open(url(global)?.as_deref(), &global.namespace, Setup::Create)).await
+    in_time(global, open(url(global)?.as_deref(), &global.namespace, Setup::Create)).await
 }
 
 /// The same store in a namespace where whatever is written is in nobody's way, and one event of it is kept.
@@ -35,18 +36,29 @@ pub async fn connect_to_scratch(global: &Global) -> Result<Arc<dyn Store>, Failu
     let Some(url) = url else {
         let namespace = Namespace::new(SCRATCH).map_err(Failure::system)?;
         let options = Options { namespace, retention: Retention { events: 1 }, ..Options::default() };
-        return in_time(tenure::connect_default_with(options)).await;
+        return in_time(global, tenure::connect_default_with(options)).await;
     };
     let url = without_parameters(&url, &["namespace", "history"]);
     let url = with_parameter(&with_parameter(&url, "namespace", SCRATCH), "history", "1");
-    in_time(tenure::connect(url)).await
+    in_time(global, tenure::connect(url)).await
+}
+
+/// Why there is no connection; if the URL is wrong, with the URL as it was written.
+pub fn refused(global: &Global, error: ConnectError) -> Failure {
+    match (Failure::from(error), &global.store) {
+        (Failure::Usage(problem), Some(url)) if !problem.contains(url.as_str()) => {
+            Failure::Usage(format!("store URL `{}`: {problem}", hide_secrets(url)))
+        }
+        (failure, _) => failure,
+    }
 }
 
 async fn in_time(
+    global: &Global,
     connecting: impl Future<Output = Result<Arc<dyn Store>, ConnectError>>,
 ) -> Result<Arc<dyn Store>, Failure> {
     match tokio::time::timeout(LIMIT, connecting).await {
-        Ok(connected) => Ok(connected?),
+        Ok(connected) => connected.map_err(|error| refused(global, error)),
         Err(_) => Err(silent()),
     }
 }
@@ -87,6 +99,13 @@ pub fn url(global: &Global) -> Result<Option<String>, Failure> {
         )));
     }
     let url = with_password(url, || password(global))?;
+    let url = match url.split_once("://").map(|(scheme, _)| clients::is_postgres(scheme)) {
+        Some(true) => match clients::ssl_mode()? {
+            Some(mode) => with_parameter(&url, "sslmode", &mode),
+            None => url,
+        },
+        _ => url,
+    };
     let url = with_parameter(&url, "namespace", global.namespace.as_str());
     match global.raft_plaintext {
         true if url.starts_with(RAFT) => Ok(Some(with_parameter(&url, "plaintext", "true"))),
@@ -197,7 +216,9 @@ fn with_password(
     if user.is_some_and(|(user, _)| user.contains(':')) {
         return Ok(url.to_owned());
     }
-    let Some(password) = password()? else { return Ok(url.to_owned()) };
+    let database = tail.trim_start_matches('/').split('?').next().unwrap_or_default();
+    let usual = || clients::password(scheme, user?.0, user?.1, database);
+    let Some(password) = password()?.or_else(usual) else { return Ok(url.to_owned()) };
     let Some((user, hosts)) = user.filter(|(user, _)| !user.is_empty()) else {
         return Err(Failure::Usage(format!(
             "there is a password, but nobody in the store URL whose it is; write {scheme}://USER@{authority}{tail}"

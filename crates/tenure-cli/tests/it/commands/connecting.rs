@@ -5,7 +5,7 @@ use super::stage::{Said, Stage, command, tenure};
 #[test]
 fn a_slip_in_the_store_url_is_a_matter_of_usage_and_a_right_one_is_shown() {
     for (url, words) in [
-        ("sqlit:./x.db", "no store answers to the scheme `sqlit:`"),
+        ("sqlit:./x.db", "unsupported store scheme `sqlit:`"),
         ("x.db", "it has no scheme"),
         ("sqlite:", "the path of the file is missing"),
         ("sqlite:./x.db?wal=off", "unknown parameter `wal`"),
@@ -14,6 +14,20 @@ fn a_slip_in_the_store_url_is_a_matter_of_usage_and_a_right_one_is_shown() {
         tenure(&["nodes", "--store", url]).refused(2, words);
     }
     tenure(&["nodes", "--store", "sqlit:x"]).refused(2, "a right URL is `sqlite:./tenure.db`");
+}
+
+#[test]
+fn schemes_of_other_tools_are_taken_and_errors_quote_what_was_written() {
+    for (url, words) in [
+        ("postgresql://me:s3cr3t@h1", "store URL `postgresql://me:***@h1`: "),
+        ("mariadb://me@h1", "store URL `mariadb://me@h1`: "),
+        ("zookeeper:h1", "store URL `zookeeper:h1`: "),
+        ("postgress://me@h1/db", "a right URL is `postgres://user@host/database`"),
+        ("maria://me@h1/db", "a right URL is `mysql://user@host/database`"),
+    ] {
+        let said = tenure(&["nodes", "--store", url]).refused(2, words);
+        assert!(!said.err.contains("s3cr3t"), "{said:?}");
+    }
 }
 
 #[test]
