@@ -38,6 +38,7 @@ pub struct Cli {
 
 /// What every command understands.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Store and output")]
 pub struct Global {
     /// The store that all copies share, such as sqlite:/var/lib/tenure.db [default: a SQLite file in
     /// the user's state directory]
@@ -67,6 +68,7 @@ pub struct Global {
 
 /// What a node is told: of `run`, and of everything else that stands.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Node")]
 pub struct NodeSettings {
     /// This node's id, unique among the live ones [default: host name and a short random word]
     #[arg(long, env = "TENURE_NODE", value_name = "ID")]
@@ -117,6 +119,7 @@ pub struct NodeSettings {
 
 /// A member of the group of a raft:// store, as this process is one.
 #[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Raft member")]
 pub struct SeatSettings {
     /// With a raft:// store: take part in the group, and keep its log in this directory
     #[arg(long, env = "TENURE_DATA", value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -128,10 +131,11 @@ pub struct SeatSettings {
 
 /// What whoever serves the HTTP API is told: `node`, and `run` with `--listen`.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "HTTP API")]
 pub struct ServeSettings {
     /// Serve the HTTP API at this address; port 0 means any free one [default: 127.0.0.1:8001 for `node`,
     /// none for `run`]
-    #[arg(long, env = "TENURE_LISTEN", value_name = "ADDR")]
+    #[arg(long, env = "TENURE_LISTEN", value_name = "ADDR", value_parser = listen)]
     pub listen: Option<SocketAddr>,
     /// How many nodes must live: below it the cluster is degraded, and says so
     #[arg(long, env = "TENURE_MIN_NODES", value_name = "NUMBER", default_value = "1")]
@@ -264,7 +268,8 @@ pub struct Run {
     #[arg(long, env = "TENURE_ELECTION", value_name = "NAME", required_unless_present = "partitions")]
     election: Option<ElectionName>,
     /// Run the program for each partition of this task list that this node owns, instead of standing
-    #[arg(long, env = "TENURE_PARTITIONS", value_name = "DOMAIN/TASKLIST", conflicts_with = "once")]
+    #[arg(long, env = "TENURE_PARTITIONS", value_name = "DOMAIN/TASKLIST", conflicts_with = "once",
+          value_parser = task_list)]
     pub partitions: Option<TaskListName>,
     #[command(flatten)]
     pub run: RunSettings,
@@ -336,7 +341,7 @@ pub struct Demo {
     pub ttl: Duration,
 }
 
-/// Print who leads an election; exit 1 if nobody does
+/// Print who leads an election; exit 1 if nobody does, or there is no such election
 #[derive(Args, Debug)]
 #[command(after_help = "Example: test \"$(tenure leader nightly)\" = alpha && echo alpha leads")]
 pub struct Leader {
@@ -605,6 +610,25 @@ pub struct Man {
 #[derive(Args, Debug)]
 #[command(after_help = "Example: tenure version --json | jq -r .version")]
 pub struct Version {}
+
+/// The name of a task list; without a domain, it is one of `default`.
+pub fn task_list(text: &str) -> Result<TaskListName, String> {
+    let whole =
+        if text.is_empty() || text.contains('/') { text.to_owned() } else { format!("default/{text}") };
+    TaskListName::new(whole).map_err(|error| error.to_string())
+}
+
+/// An address to listen at: an IP address or `localhost`, and a port.
+pub fn listen(text: &str) -> Result<SocketAddr, String> {
+    let numbered = match text.strip_prefix("localhost") {
+        Some("") => String::from("127.0.0.1:8001"),
+        Some(port) => format!("127.0.0.1{port}"),
+        None => text.to_owned(),
+    };
+    numbered
+        .parse()
+        .map_err(|_| format!("`{text}` is no address; write it like 127.0.0.1:8001 or localhost:8001"))
+}
 
 pub fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 250ms, 10s or 1m30s"))

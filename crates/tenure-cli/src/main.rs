@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Err(exit) => return exit.say(),
     };
     let json = loaded.cli.global.json;
+    settings::warn_of_unknown_variables(json);
     let telemetry = telemetry::begin(loaded.cli.global.verbose, json);
     let exit = match commands::carry_out(loaded) {
         Ok(Exit(code)) => ExitCode::from(code),

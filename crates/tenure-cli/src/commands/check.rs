@@ -95,7 +95,8 @@ fn wrong(name: &'static str, value: &str, advice: &str) -> Finding {
 fn speed(measured: &Measured) -> Finding {
     let ttl = measured.supported_ttl();
     let shown = humantime::format_duration(ttl);
-    let value = format!("{shown} or more, from here");
+    let advised = humantime::format_duration(ttl.max(DEFAULT_TTL));
+    let value = format!("{advised} is advised; {shown} is the least that this store supports from here");
     if ttl > DEFAULT_TTL {
         let advice = format!("the default ttl is too short for this store from here; give --ttl {shown}");
         return wrong("ttl", &value, &advice);

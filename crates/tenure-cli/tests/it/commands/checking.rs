@@ -9,7 +9,7 @@ fn a_sound_store_is_found_sound_and_the_ttl_that_it_supports_is_told() {
     for words in ["journal      ok     wal", "synchronous  ok     full", "news         ok     inotify"] {
         assert!(said.out.contains(words), "{said:?}");
     }
-    assert!(said.out.contains(" or more, from here"), "{said:?}");
+    assert!(said.out.contains(" is advised; "), "{said:?}");
     assert!(said.out.contains("a renewal takes "), "{said:?}");
     assert!(!said.out.contains('\u{1b}'));
 }

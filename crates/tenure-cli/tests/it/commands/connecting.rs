@@ -66,6 +66,6 @@ fn namespaces_do_not_see_each_other() {
     let stage = Stage::new();
     let _alpha = stage.leads("alpha");
     assert_eq!(stage.tenure(&["leader", "nightly"]).done().out, "alpha\n");
-    stage.tenure(&["leader", "nightly", "--namespace", "blue"]).refused(1, "nobody leads `nightly`");
+    stage.tenure(&["leader", "nightly", "--namespace", "blue"]).refused(1, "no election `nightly`");
     assert_eq!(stage.tenure(&["nodes", "--json", "--namespace", "blue"]).done().lines().len(), 0);
 }
