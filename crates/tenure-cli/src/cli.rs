@@ -18,7 +18,9 @@ use crate::upstream::UpstreamSettings;
 const AFTER: &str = "\
 Example, on every machine that shares the store:
 
-  tenure run --election nightly -- ./job
+  tenure run --store postgres://tenure@db.example/app --election scheduler -- ./scheduler
+
+Without --store, only processes of one user on one machine take part.
 
 Settings: flag > environment (TENURE_ and the flag's name) > file (--config) > default.
 Exit codes: 0 done, 1 the answer is no, 2 usage, 69 store not reachable.";
@@ -36,6 +38,7 @@ pub struct Cli {
 
 /// What every command understands.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Store and output")]
 pub struct Global {
     /// The store that all copies share, such as sqlite:/var/lib/tenure.db [default: a SQLite file in
     /// the user's state directory]
@@ -65,6 +68,7 @@ pub struct Global {
 
 /// What a node is told: of `run`, and of everything else that stands.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Node")]
 pub struct NodeSettings {
     /// This node's id, unique among the live ones [default: host name and a short random word]
     #[arg(long, env = "TENURE_NODE", value_name = "ID")]
@@ -81,6 +85,10 @@ pub struct NodeSettings {
     /// How often to look where the store cannot push [default: a sixth of the ttl]
     #[arg(long, env = "TENURE_POLL_EVERY", value_name = "TIME", value_parser = duration)]
     pub poll_every: Option<Duration>,
+    /// Give up with code 69 if the store cannot be reached, or the node not be registered, in this time after the
+    /// start [default: wait without end]
+    #[arg(long, env = "TENURE_START_TIMEOUT", value_name = "TIME", value_parser = duration)]
+    pub start_timeout: Option<Duration>,
     /// Wait so long after a leader's loss, against flapping
     #[arg(long, env = "TENURE_TAKEOVER_DELAY", value_name = "TIME", default_value = "0s", value_parser = duration)]
     pub takeover_delay: Duration,
@@ -111,6 +119,7 @@ pub struct NodeSettings {
 
 /// A member of the group of a raft:// store, as this process is one.
 #[derive(Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Raft member")]
 pub struct SeatSettings {
     /// With a raft:// store: take part in the group, and keep its log in this directory
     #[arg(long, env = "TENURE_DATA", value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -122,10 +131,11 @@ pub struct SeatSettings {
 
 /// What whoever serves the HTTP API is told: `node`, and `run` with `--listen`.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "HTTP API")]
 pub struct ServeSettings {
     /// Serve the HTTP API at this address; port 0 means any free one [default: 127.0.0.1:8001 for `node`,
     /// none for `run`]
-    #[arg(long, env = "TENURE_LISTEN", value_name = "ADDR")]
+    #[arg(long, env = "TENURE_LISTEN", value_name = "ADDR", value_parser = listen)]
     pub listen: Option<SocketAddr>,
     /// How many nodes must live: below it the cluster is degraded, and says so
     #[arg(long, env = "TENURE_MIN_NODES", value_name = "NUMBER", default_value = "1")]
@@ -162,6 +172,11 @@ pub struct RunSettings {
     /// never; with --partitions on-failure]
     #[arg(long, env = "TENURE_RESTART", value_name = "WHEN")]
     pub restart: Option<Restart>,
+    /// Run it to success once, on one of the copies: when the program has ended with code 0, the election is closed,
+    /// and every copy with --once, also one that is started later, ends with 0 without running it
+    #[arg(long, env = "TENURE_ONCE", value_name = "BOOL", default_value = "false",
+          default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
+    pub once: bool,
     /// End with code 75 when leadership, or with --partitions the session, is lost, instead of waiting again
     #[arg(long, env = "TENURE_EXIT_ON_LOSS", value_name = "BOOL", default_value = "false",
           default_missing_value = "true", num_args = 0..=1, require_equals = true, action = ArgAction::Set)]
@@ -228,7 +243,8 @@ pub enum Command {
 /// The program gets TENURE_ELECTION, TENURE_NODE, TENURE_TERM and TENURE_NAMESPACE in its environment,
 /// and stdin, stdout and stderr are its own. When leadership is lost, its whole process tree gets SIGTERM,
 /// then SIGKILL, and is gone before the lease can be granted to another: also when this command itself
-/// is stopped or killed. When the program ends, the lease is free at once.
+/// is stopped or killed. When the program ends, the lease is free at once, and the next copy starts its own: so this
+/// is for programs that go on, unless with --once.
 ///
 /// With --partitions, the program runs once for each partition of a task list that this node is given; {partition}
 /// in its words stands for the number. It gets TENURE_PARTITION and TENURE_TASK_LIST instead of TENURE_ELECTION, and
@@ -237,10 +253,11 @@ pub enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  tenure run --election nightly -- ./job --full
+  tenure run --store postgres://tenure@db.example/app --election scheduler -- ./scheduler
   tenure run --partitions billing/invoices -- ./invoices --part {partition}
   tenure run --election scheduler --restart always --ttl 5s -- python3 scheduler.py
-  tenure run --election nightly --health-cmd 'mountpoint -q /data' -- ./job
+  tenure run --election scheduler --health-cmd 'mountpoint -q /data' -- ./scheduler
+  tenure run --election migration-42 --once -- ./migrate
 
 Exits with the program's own code (128 + n for a signal); 127 if it is not found, 126 if it cannot be
 executed; 75 if leadership was lost and --exit-on-loss was given. With --partitions, a signal n ends it with
@@ -251,7 +268,8 @@ pub struct Run {
     #[arg(long, env = "TENURE_ELECTION", value_name = "NAME", required_unless_present = "partitions")]
     election: Option<ElectionName>,
     /// Run the program for each partition of this task list that this node owns, instead of standing
-    #[arg(long, env = "TENURE_PARTITIONS", value_name = "DOMAIN/TASKLIST")]
+    #[arg(long, env = "TENURE_PARTITIONS", value_name = "DOMAIN/TASKLIST", conflicts_with = "once",
+          value_parser = task_list)]
     pub partitions: Option<TaskListName>,
     #[command(flatten)]
     pub run: RunSettings,
@@ -323,7 +341,7 @@ pub struct Demo {
     pub ttl: Duration,
 }
 
-/// Print who leads an election; exit 1 if nobody does
+/// Print who leads an election; exit 1 if nobody does, or there is no such election
 #[derive(Args, Debug)]
 #[command(after_help = "Example: test \"$(tenure leader nightly)\" = alpha && echo alpha leads")]
 pub struct Leader {
@@ -432,9 +450,16 @@ pub struct Delete {
 }
 
 /// Examine the store: reachable, writable, durable, how fast, and what ttl it supports
+///
+/// A store on which Tenure was never used is only looked at, unless with --write: then it is set up, and measured.
+/// What the measurement writes is removed.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: tenure check --store sqlite:/var/lib/tenure.db")]
-pub struct Check {}
+#[command(after_help = "Example: tenure check --store sqlite:/var/lib/tenure.db --write")]
+pub struct Check {
+    /// Set the store up if Tenure was never used on it: create the file, the tables or the znodes
+    #[arg(long)]
+    pub write: bool,
+}
 
 /// Measure hand-overs, failovers and what standing costs, on your store
 ///
@@ -585,6 +610,25 @@ pub struct Man {
 #[derive(Args, Debug)]
 #[command(after_help = "Example: tenure version --json | jq -r .version")]
 pub struct Version {}
+
+/// The name of a task list; without a domain, it is one of `default`.
+pub fn task_list(text: &str) -> Result<TaskListName, String> {
+    let whole =
+        if text.is_empty() || text.contains('/') { text.to_owned() } else { format!("default/{text}") };
+    TaskListName::new(whole).map_err(|error| error.to_string())
+}
+
+/// An address to listen at: an IP address or `localhost`, and a port.
+pub fn listen(text: &str) -> Result<SocketAddr, String> {
+    let numbered = match text.strip_prefix("localhost") {
+        Some("") => String::from("127.0.0.1:8001"),
+        Some(port) => format!("127.0.0.1{port}"),
+        None => text.to_owned(),
+    };
+    numbered
+        .parse()
+        .map_err(|_| format!("`{text}` is no address; write it like 127.0.0.1:8001 or localhost:8001"))
+}
 
 pub fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 250ms, 10s or 1m30s"))

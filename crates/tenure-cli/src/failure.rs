@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
-use tenure::{ConnectError, PartitionsError, StoreError, UrlError};
+use tenure::{ConnectError, NotSetUp, PartitionsError, StoreError, UrlError};
 
 use crate::output;
 
@@ -31,6 +31,11 @@ pub enum Failure {
     /// The store cannot be reached, or not be used.
     #[error("{0}")]
     Store(String),
+    /// The store is there, but Tenure was never used on it.
+    #[error(
+        "{0}; check the store URL, or start `tenure run` or `tenure node` with it, which sets the store up"
+    )]
+    NotSetUp(String),
     /// Leadership was lost, and that was to be the end.
     #[error("{0}")]
     Lost(String),
@@ -59,7 +64,7 @@ impl Failure {
         match self {
             Self::No(_) | Self::System(_) => 1,
             Self::Usage(_) => 2,
-            Self::Store(_) => 69,
+            Self::Store(_) | Self::NotSetUp(_) => 69,
             Self::Lost(_) => 75,
             Self::Program { code, .. } => *code,
             Self::PipeClosed => 0,
@@ -115,6 +120,9 @@ impl From<ConnectError> for Failure {
     fn from(error: ConnectError) -> Self {
         match &error {
             ConnectError::Url(_) | ConnectError::FeatureOff { .. } => Self::Usage(chain(&error)),
+            ConnectError::Store(StoreError::Misconfigured(reason)) if reason.is::<NotSetUp>() => {
+                Self::NotSetUp(reason.downcast_ref().map(|NotSetUp(place)| place.clone()).unwrap_or_default())
+            }
             // What a store itself finds wrong with its URL.
             other if caused_by_url(other) => Self::Usage(chain(&error)),
             _ => Self::Store(chain(&error)),

@@ -25,6 +25,7 @@ use crate::voice::Voice;
 
 /// How a node finds out whether it may lead.
 #[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Health check")]
 pub struct HealthSettings {
     /// Lead, and wait in line, only while this shell command exits with 0, such as 'pg_isready -q'
     #[arg(long, env = "TENURE_HEALTH_CMD", value_name = "CMD")]

@@ -6,9 +6,11 @@
 //! | `settings` | flag > environment > file > default, and where each value came from |
 //! | `upstream` | the program beside a node: which requests it gets |
 //! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
+//! | `clients` | passwords and TLS modes where the databases' own tools look for them |
 //! | `commands/` | one file per subcommand |
 //! | `registration`, `serving` | from settings to a registered node, and to its HTTP API |
 //! | `health` | the health check of a node: a command or a URL |
+//! | `outage` | what people are told while the store is away |
 //! | `telemetry` | what the library logs: to stderr, and to an OpenTelemetry collector |
 //! | `voice`, `service` | what long-lived commands say to people and to the service manager |
 //! | `screen` | a terminal that is painted again and again: `demo` and `top` |
@@ -18,9 +20,11 @@
 //! | `failure` | what went wrong, and the exit code that says so |
 
 mod cli;
+mod clients;
 mod commands;
 mod failure;
 mod health;
+mod outage;
 mod output;
 mod registration;
 mod run;
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Err(exit) => return exit.say(),
     };
     let json = loaded.cli.global.json;
+    settings::warn_of_unknown_variables(json);
     let telemetry = telemetry::begin(loaded.cli.global.verbose, json);
     let exit = match commands::carry_out(loaded) {
         Ok(Exit(code)) => ExitCode::from(code),

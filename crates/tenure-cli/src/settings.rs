@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
@@ -66,7 +66,7 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Ref
             }
             lenient
         }
-        parsed => parsed?,
+        parsed => parsed.map_err(|error| blame(error, &arguments))?,
     };
     let Some(file) = matches.get_one::<std::path::PathBuf>("config").cloned() else {
         let cli = Cli::from_arg_matches(&matches)?;
@@ -100,6 +100,64 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Ref
     })?;
     let cli = Cli::from_arg_matches(&matches)?;
     Ok(Loaded { cli, matches, from_file: wanted, file: Some(shown) })
+}
+
+/// A value that came from the environment is the environment's, and not that of a flag that nobody gave.
+fn blame(error: clap::Error, arguments: &[OsString]) -> Refused {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        _ => String::new(),
+    };
+    let (argument, value) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue));
+    let flag = argument.split([' ', '=', '[']).next().unwrap_or_default();
+    let given =
+        arguments.iter().filter_map(|word| word.to_str()).any(|word| word.split('=').next() == Some(flag));
+    let variable = format!("TENURE_{}", flag.trim_start_matches('-').replace('-', "_").to_ascii_uppercase());
+    if flag.is_empty() || given || std::env::var(&variable).is_ok_and(|set| set != value) {
+        return error.into();
+    }
+    if std::env::var_os(&variable).is_none() {
+        return error.into();
+    }
+    let problem = error.to_string();
+    let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    Refused::File(Failure::Usage(
+        problem.replace(&format!("'{argument}'"), &format!("{variable} in the environment")),
+    ))
+}
+
+/// Variables that are Tenure's, and no setting of a command.
+const OTHER_VARIABLES: [&str; 7] = [
+    "TENURE_STORE_PASSWORD",
+    "TENURE_LOG",
+    "TENURE_DEMO_CUT",
+    // What `run` tells its program, which may use this command.
+    "TENURE_TERM",
+    "TENURE_PARTITION",
+    "TENURE_TICK",
+    "TENURE_ATTEMPT",
+];
+
+/// Warns of variables that look like settings, and are none: most often a slip of the finger.
+pub fn warn_of_unknown_variables(json: bool) {
+    let known: Vec<String> = known().iter().map(|name| name.replace('-', "_")).collect();
+    for (name, _) in std::env::vars_os() {
+        let Some(name) = name.to_str() else { continue };
+        let Some(setting) = name.strip_prefix("TENURE_") else { continue };
+        let setting = setting.to_ascii_lowercase();
+        let inner = ["config", "witness_"].iter().any(|word| setting.starts_with(word));
+        if !inner && !known.contains(&setting) && !OTHER_VARIABLES.contains(&name) {
+            let meant = suggestion(
+                &setting.replace('_', "-"),
+                &known.iter().map(|k| k.replace('_', "-")).collect::<Vec<_>>(),
+            );
+            let meant = if meant.starts_with("did") { format!("; {meant}") } else { String::new() };
+            crate::output::notice(
+                json,
+                &format!("warning: {name} in the environment is no setting of Tenure{meant}"),
+            );
+        }
+    }
 }
 
 /// Where flags can be put: right after the words of the subcommand.

@@ -6,31 +6,75 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use tenure::{ConnectError, Namespace, Options, Store, StoreError};
+use tenure::{ConnectError, Namespace, Options, Retention, Setup, Store, StoreError};
 use tenure_store::{StoreUrl, Told};
 
 use crate::cli::{Global, SeatSettings};
+use crate::clients;
 use crate::failure::Failure;
+use crate::settings::hide_secrets;
 
 /// How long a question may take before the store counts as not reachable.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Connects to the store that the settings name.
+/// The namespace in which `check` measures. Nobody stands there.
+const SCRATCH: &str = "tenure-check";
+
+/// Connects to the store that the settings name, which must be there: a command that only looks creates nothing.
 pub async fn connect(global: &Global) -> Result<Arc<dyn Store>, Failure> {
+    in_time(global, open(url(global)?.as_deref(), &global.namespace, Setup::Never)).await
+}
+
+/// Connects to the store that the settings name, and sets it up if need be.
+pub async fn connect_or_create(global: &Global) -> Result<Arc<dyn Store>, Failure> {
+    in_time(global, open(url(global)?.as_deref(), &global.namespace, Setup::Create)).await
+}
+
+/// The same store in a namespace where whatever is written is in nobody's way, and one event of it is kept.
+pub async fn connect_to_scratch(global: &Global) -> Result<Arc<dyn Store>, Failure> {
     let url = url(global)?;
-    match tokio::time::timeout(LIMIT, open(url.as_deref(), &global.namespace)).await {
-        Ok(connected) => Ok(connected?),
+    let Some(url) = url else {
+        let namespace = Namespace::new(SCRATCH).map_err(Failure::system)?;
+        let options = Options { namespace, retention: Retention { events: 1 }, ..Options::default() };
+        return in_time(global, tenure::connect_default_with(options)).await;
+    };
+    let url = without_parameters(&url, &["namespace", "history"]);
+    let url = with_parameter(&with_parameter(&url, "namespace", SCRATCH), "history", "1");
+    in_time(global, tenure::connect(url)).await
+}
+
+/// Why there is no connection; if the URL is wrong, with the URL as it was written.
+pub fn refused(global: &Global, error: ConnectError) -> Failure {
+    match (Failure::from(error), &global.store) {
+        (Failure::Usage(problem), Some(url)) if !problem.contains(url.as_str()) => {
+            Failure::Usage(format!("store URL `{}`: {problem}", hide_secrets(url)))
+        }
+        (failure, _) => failure,
+    }
+}
+
+async fn in_time(
+    global: &Global,
+    connecting: impl Future<Output = Result<Arc<dyn Store>, ConnectError>>,
+) -> Result<Arc<dyn Store>, Failure> {
+    match tokio::time::timeout(LIMIT, connecting).await {
+        Ok(connected) => connected.map_err(|error| refused(global, error)),
         Err(_) => Err(silent()),
     }
 }
 
 /// Connects to a store, or to the default one, however long that takes.
-pub async fn open(url: Option<&str>, namespace: &Namespace) -> Result<Arc<dyn Store>, ConnectError> {
-    match url {
-        Some(url) => tenure::connect(url).await,
-        None => {
+pub async fn open(
+    url: Option<&str>,
+    namespace: &Namespace,
+    setup: Setup,
+) -> Result<Arc<dyn Store>, ConnectError> {
+    match (url, setup) {
+        (Some(url), Setup::Create) => tenure::connect(url).await,
+        (Some(url), Setup::Never) => tenure::connect_existing(url).await,
+        (None, setup) => {
             let namespace = namespace.clone();
-            tenure::connect_default_with(Options { namespace, ..Options::default() }).await
+            tenure::connect_default_with(Options { namespace, setup, ..Options::default() }).await
         }
     }
 }
@@ -48,12 +92,36 @@ pub fn file(url: Option<&str>) -> Option<PathBuf> {
 /// If the password cannot be read, or there is nobody whose it could be.
 pub fn url(global: &Global) -> Result<Option<String>, Failure> {
     let Some(url) = &global.store else { return Ok(None) };
+    if url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("memory:")) {
+        return Err(Failure::Usage(String::from(
+            "a `memory:` store is inside one process, so no other process would take part; name a file of this \
+             machine, such as sqlite:/var/lib/tenure.db, or a server that all machines share",
+        )));
+    }
     let url = with_password(url, || password(global))?;
+    let url = match url.split_once("://").map(|(scheme, _)| clients::is_postgres(scheme)) {
+        Some(true) => match clients::ssl_mode()? {
+            Some(mode) => with_parameter(&url, "sslmode", &mode),
+            None => url,
+        },
+        _ => url,
+    };
     let url = with_parameter(&url, "namespace", global.namespace.as_str());
     match global.raft_plaintext {
         true if url.starts_with(RAFT) => Ok(Some(with_parameter(&url, "plaintext", "true"))),
         true => Err(only_raft("--raft-plaintext")),
         false => Ok(Some(url)),
+    }
+}
+
+/// The store as people may read it: the URL without its password, or the file of the default store.
+pub fn shown(global: &Global) -> String {
+    match &global.store {
+        Some(url) => hide_secrets(url),
+        None => tenure::default_path().map_or_else(
+            |_| String::from("the default SQLite file"),
+            |path| format!("sqlite:{}", path.display()),
+        ),
     }
 }
 
@@ -101,6 +169,14 @@ fn with_parameter(url: &str, name: &str, value: &str) -> String {
     format!("{url}{joint}{name}={value}")
 }
 
+/// A URL without these parameters.
+fn without_parameters(url: &str, names: &[&str]) -> String {
+    let Some((place, query)) = url.split_once('?') else { return url.to_owned() };
+    let unwanted = |pair: &&str| names.contains(&pair.split_once('=').map_or(*pair, |(name, _)| name));
+    let kept: Vec<&str> = query.split('&').filter(|pair| !unwanted(pair)).collect();
+    if kept.is_empty() { place.to_owned() } else { format!("{place}?{}", kept.join("&")) }
+}
+
 /// The password from the file, or else from the environment. It is no flag: everybody reads command lines.
 fn password(global: &Global) -> Result<Option<String>, Failure> {
     let Some(file) = &global.store_password_file else {
@@ -140,7 +216,9 @@ fn with_password(
     if user.is_some_and(|(user, _)| user.contains(':')) {
         return Ok(url.to_owned());
     }
-    let Some(password) = password()? else { return Ok(url.to_owned()) };
+    let database = tail.trim_start_matches('/').split('?').next().unwrap_or_default();
+    let usual = || clients::password(scheme, user?.0, user?.1, database);
+    let Some(password) = password()?.or_else(usual) else { return Ok(url.to_owned()) };
     let Some((user, hosts)) = user.filter(|(user, _)| !user.is_empty()) else {
         return Err(Failure::Usage(format!(
             "there is a password, but nobody in the store URL whose it is; write {scheme}://USER@{authority}{tail}"

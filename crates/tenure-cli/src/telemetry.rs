@@ -5,6 +5,8 @@
 #[cfg_attr(not(feature = "otel"), path = "telemetry/without.rs")]
 mod otel;
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt};
@@ -50,6 +52,7 @@ fn to_stderr(verbose: u8, json: bool) -> Option<Listener> {
 }
 
 fn layer(filter: EnvFilter, json: bool) -> Listener {
-    let layer = fmt::layer().with_writer(std::io::stderr);
+    let coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let layer = fmt::layer().with_writer(std::io::stderr).with_ansi(coloured);
     if json { layer.json().with_filter(filter).boxed() } else { layer.with_filter(filter).boxed() }
 }

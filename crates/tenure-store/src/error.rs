@@ -19,7 +19,23 @@ pub enum StoreError {
     Misconfigured(#[source] BoxError),
 }
 
+/// There is no store of Tenure's, and connecting was not to create one. The text says where.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}; check the store URL, or start a node with it, which sets the store up")]
+pub struct NotSetUp(pub String);
+
 impl StoreError {
+    /// [`StoreError::Misconfigured`], because there is no store: [`NotSetUp`].
+    pub fn not_set_up(place: impl Into<String>) -> Self {
+        Self::Misconfigured(Box::new(NotSetUp(place.into())))
+    }
+
+    /// Whether there is no store, and connecting was not to create one.
+    #[must_use]
+    pub fn is_not_set_up(&self) -> bool {
+        matches!(self, Self::Misconfigured(reason) if reason.is::<NotSetUp>())
+    }
+
     /// [`StoreError::Unavailable`] for this reason.
     pub fn unavailable(reason: impl Into<BoxError>) -> Self {
         Self::Unavailable(reason.into())

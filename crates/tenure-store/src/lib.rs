@@ -22,7 +22,7 @@ pub use contract::{
     Candidate, Claim, Declaration, Deletion, Finding, Hint, Hints, Lease, NodeInfo, NodeRecord, Open,
     Pending, Petitioned, Reply, Resign, Store, Told,
 };
-pub use error::StoreError;
+pub use error::{NotSetUp, StoreError};
 pub use fenced::TransactionError;
 pub use health::{HealthReport, Problem, Unhealthy};
 pub use history::{EventKind, EventQuery, EventRecord, Limit, Retention};
@@ -35,4 +35,4 @@ pub use listeners::Listeners;
 pub use moves::Moves;
 pub use registry::newest;
 pub use tenure_core::{Capabilities, ExpiryJudge, News, NodeState, Sessions, Succession};
-pub use url::{Options, StoreUrl, UrlError};
+pub use url::{Options, Setup, StoreUrl, UrlError};

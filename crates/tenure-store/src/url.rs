@@ -11,6 +11,18 @@ pub struct Options {
     pub namespace: Namespace,
     /// How much history is kept.
     pub retention: Retention,
+    /// What happens where there is no store yet.
+    pub setup: Setup,
+}
+
+/// What connecting does where Tenure's tables, files or znodes are not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Setup {
+    /// Creates them, and brings those of an older version to this one.
+    #[default]
+    Create,
+    /// Creates and changes nothing: connecting fails with [`NotSetUp`](crate::NotSetUp).
+    Never,
 }
 
 /// A store URL, taken apart: `scheme:rest?key=value&…`.
@@ -30,11 +42,12 @@ pub struct StoreUrl {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// No scheme.
-    #[error("`{0}` is no store URL: it has no scheme; a right one is `sqlite:./tenure.db`")]
+    #[error("`{0}` is no store URL: it has no scheme; a right one is `{example}`", example = UrlError::example(.0))]
     NoScheme(String),
     /// A scheme that no store of this build answers to.
     #[error(
-        "no store answers to the scheme `{scheme}:`; this build knows {known}; a right URL is `sqlite:./tenure.db`"
+        "unsupported store scheme `{scheme}:`; this build supports {known}; a right URL is `{example}`",
+        example = UrlError::example(.scheme)
     )]
     UnknownScheme {
         /// What was asked for.
@@ -78,6 +91,23 @@ pub enum UrlError {
 }
 
 impl UrlError {
+    /// A right URL of the kind that somebody seems to have meant.
+    fn example(written: &str) -> &'static str {
+        let written = written.to_ascii_lowercase();
+        let has = |words: &[&str]| words.iter().any(|word| written.contains(word));
+        if has(&["pg", "postg", "5432"]) {
+            "postgres://user@host/database"
+        } else if has(&["my", "maria", "3306"]) {
+            "mysql://user@host/database"
+        } else if has(&["zk", "zoo", "2181"]) {
+            "zk://h1:2181,h2:2181/tenure"
+        } else if has(&["raft", "7101"]) {
+            "raft://h1:7101,h2:7101,h3:7101"
+        } else {
+            "sqlite:./tenure.db"
+        }
+    }
+
     /// A parameter's value cannot be read: why, and what a right one looks like.
     pub fn parameter(
         name: &'static str,
@@ -104,7 +134,7 @@ impl StoreUrl {
             .ok_or_else(|| UrlError::NoScheme(url.to_owned()))?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let mut parsed = Self {
-            scheme: scheme.to_ascii_lowercase(),
+            scheme: canonical(scheme.to_ascii_lowercase()),
             rest: rest.to_owned(),
             options: Options::default(),
             parameters: Vec::new(),
@@ -142,6 +172,16 @@ impl StoreUrl {
     }
 }
 
+/// The short form of schemes that other tools write in another way.
+fn canonical(scheme: String) -> String {
+    match scheme.as_str() {
+        "postgresql" => String::from("postgres"),
+        "mariadb" => String::from("mysql"),
+        "zookeeper" => String::from("zk"),
+        _ => scheme,
+    }
+}
+
 fn events(value: &str) -> Result<u32, UrlError> {
     let problem = "it is the number of events kept per election, at least 1";
     let events = value.parse().ok().filter(|&n| n > 0);
@@ -161,6 +201,21 @@ mod tests {
         assert_eq!((url.parameter("extra"), url.parameter("history")), (Some("1"), None));
         assert!(url.only(&["extra"]).is_ok());
         assert!(url.only(&[]).unwrap_err().to_string().contains("unknown parameter `extra`"));
+    }
+
+    #[test]
+    fn schemes_of_other_tools_mean_the_short_forms() {
+        let scheme = |url: &str| StoreUrl::parse(url).unwrap().scheme;
+        assert_eq!(scheme("postgresql://me@h/db"), "postgres");
+        assert_eq!((scheme("MariaDB://me@h/db"), scheme("zookeeper://h/x")), ("mysql".into(), "zk".into()));
+    }
+
+    #[test]
+    fn the_example_is_of_the_kind_that_was_meant() {
+        let message = |url: &str| StoreUrl::parse(url).unwrap_err().to_string();
+        assert!(message("my.host/db").ends_with("a right one is `mysql://user@host/database`"));
+        assert!(message("//h:5432/x").contains("postgres://user@host/database"));
+        assert!(message("x.db").ends_with("`sqlite:./tenure.db`"));
     }
 
     #[test]

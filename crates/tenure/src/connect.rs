@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tenure_store::{Options, Store, StoreUrl, UrlError};
+use tenure_store::{Options, Setup, Store, StoreUrl, UrlError};
 
 use crate::error::ConnectError;
 
@@ -41,7 +41,24 @@ pub fn schemes() -> Vec<&'static str> {
 /// # Cancel safety
 /// Safe: a store that was reached is left as it is.
 pub async fn connect(url: impl AsRef<str>) -> Result<Arc<dyn Store>, ConnectError> {
-    let url = StoreUrl::parse(url.as_ref())?;
+    connect_to(StoreUrl::parse(url.as_ref())?).await
+}
+
+/// The same, but nothing is created or changed on the store: for programs that only look.
+///
+/// # Errors
+/// [`ConnectError`]; a store that Tenure has not been used on is a [`StoreError`](crate::StoreError) for which
+/// [`is_not_set_up`](crate::StoreError::is_not_set_up) holds.
+///
+/// # Cancel safety
+/// Safe.
+pub async fn connect_existing(url: impl AsRef<str>) -> Result<Arc<dyn Store>, ConnectError> {
+    let mut url = StoreUrl::parse(url.as_ref())?;
+    url.options.setup = Setup::Never;
+    connect_to(url).await
+}
+
+async fn connect_to(url: StoreUrl) -> Result<Arc<dyn Store>, ConnectError> {
     match url.scheme.as_str() {
         #[cfg(feature = "sqlite")]
         "sqlite" => Ok(Arc::new(tenure_sqlite::SqliteStore::connect(&url).await?)),
@@ -82,7 +99,7 @@ pub async fn connect_default() -> Result<Arc<dyn Store>, ConnectError> {
     connect_default_with(Options::default()).await
 }
 
-/// The same in another namespace, or with another retention.
+/// The same in another namespace, with another retention, or without creating anything.
 ///
 /// # Errors
 /// As for [`connect_default`].
@@ -91,9 +108,11 @@ pub async fn connect_default() -> Result<Arc<dyn Store>, ConnectError> {
 /// As for [`connect_default`].
 pub async fn connect_default_with(options: Options) -> Result<Arc<dyn Store>, ConnectError> {
     let path = default_path()?;
-    let directory = path.parent().unwrap_or(&path);
-    std::fs::create_dir_all(directory)
-        .map_err(|source| ConnectError::Directory { path: directory.display().to_string(), source })?;
+    if options.setup == Setup::Create {
+        let directory = path.parent().unwrap_or(&path);
+        std::fs::create_dir_all(directory)
+            .map_err(|source| ConnectError::Directory { path: directory.display().to_string(), source })?;
+    }
     open(path, options).await
 }
 

@@ -98,6 +98,16 @@ pub enum NodeEvent {
         /// How long until everything is lost, unless one succeeds.
         left: Duration,
     },
+    /// A request was not answered: the store is away, as far as this node can tell. It asks again.
+    StoreLost {
+        /// Why, and what to do about it.
+        problem: String,
+    },
+    /// A request was answered, for the first time since the store was lost.
+    StoreBack {
+        /// How long it was away.
+        away: Duration,
+    },
     /// This node coordinates, and has written to the ledger.
     PlanPublished {
         /// As the leader of what.
@@ -179,6 +189,8 @@ impl NodeEvent {
             Self::ElectionDeleted { .. } => "election_deleted",
             Self::LeaseRenewed { .. } => "lease_renewed",
             Self::InJeopardy { .. } => "in_jeopardy",
+            Self::StoreLost { .. } => "store_lost",
+            Self::StoreBack { .. } => "store_back",
             Self::PlanPublished { .. } => "plan_published",
             Self::PlanCarriedOut { .. } => "plan_carried_out",
             Self::PartitionAssigned { .. } => "partition_assigned",
@@ -207,6 +219,8 @@ impl NodeEvent {
             | Self::NodeHealthy
             | Self::LeaseRenewed { .. }
             | Self::InJeopardy { .. }
+            | Self::StoreLost { .. }
+            | Self::StoreBack { .. }
             | Self::PartitionAssigned { .. }
             | Self::PartitionRevoked { .. }
             | Self::PartitionReleased { .. }
@@ -247,6 +261,8 @@ impl NodeEvent {
             Self::ElectionDeleted { election } => say!(info, %election, "election_deleted"),
             Self::LeaseRenewed { until } => say!(debug, ?until, "lease_renewed"),
             Self::InJeopardy { left } => say!(warn, ?left, "in_jeopardy"),
+            Self::StoreLost { problem } => say!(warn, problem, "store_lost"),
+            Self::StoreBack { away } => say!(info, ?away, "store_back"),
             Self::PlanPublished { election, term, revision } => {
                 say!(info, %election, term = term.number(), revision, "plan_published");
             }

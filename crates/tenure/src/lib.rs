@@ -98,7 +98,7 @@ mod watchdog;
 pub use builder::NodeBuilder;
 pub use callbacks::Callbacks;
 pub use cluster::{Cluster, ClusterSettings, Member, View};
-pub use connect::{connect, connect_default, connect_default_with, default_path, schemes};
+pub use connect::{connect, connect_default, connect_default_with, connect_existing, default_path, schemes};
 pub use election::{Election, Leader, LeaderChange, LeaderChanges, Role};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use error::TransactionError;
@@ -123,7 +123,8 @@ pub use tenure_core::{
 };
 pub use tenure_store::{
     Candidate, EventKind, EventQuery, EventRecord, LabelError, Labels, Lease, Limit, NodeInfo, NodeRecord,
-    NodeState, Options, Problem, Retention, Store, StoreError, StoreUrl, Unhealthy, UrlError,
+    NodeState, NotSetUp, Options, Problem, Retention, Setup, Store, StoreError, StoreUrl, Unhealthy,
+    UrlError,
 };
 
 #[cfg(feature = "memory")]

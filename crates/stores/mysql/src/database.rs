@@ -6,7 +6,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, QueryResult, TextProtocol};
 use tenure_core::Namespace;
 use tenure_sql::{Database, Ears, Failure, Value};
-use tenure_store::{Finding, News, StoreError, StoreUrl};
+use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
 use tokio::sync::Mutex;
 
 use crate::address::Address;
@@ -40,8 +40,8 @@ impl Database for MySql {
         Ok(Self { address, idle: Mutex::new(None) })
     }
 
-    async fn prepare(&self) -> Result<(), StoreError> {
-        setup::prepare(&self.address).await
+    async fn prepare(&self, setup: Setup) -> Result<(), StoreError> {
+        setup::prepare(&self.address, setup).await
     }
 
     async fn connect(&self) -> Result<Wire, StoreError> {

@@ -49,8 +49,8 @@ pub(crate) fn refusal(error: &ServerError) -> StoreError {
     let message = &error.message;
     let advice = match error.code {
         1045 | 1698 | 1862 | 3118 | 4151 => {
-            "check user and password in the store URL (or where the password comes from), and that this user may \
-             come from this host"
+            "check user and password in the store URL (or in TENURE_STORE_PASSWORD or MYSQL_PWD for the `tenure` \
+             command), and that this user may come from this host"
         }
         1049 => "create it with CREATE DATABASE, or correct the store URL",
         1044 | 1142 | 1143 | 1227 | 1370 | 1410 => RIGHTS,

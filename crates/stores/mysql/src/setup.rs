@@ -2,7 +2,7 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
-use tenure_store::StoreError;
+use tenure_store::{Setup, StoreError};
 
 use crate::address::Address;
 use crate::connect::connect;
@@ -53,10 +53,15 @@ const MARIADB: Dialect = Dialect {
 };
 
 /// Sees to it that the tables are there, and ours.
-pub(crate) async fn prepare(address: &Address) -> Result<(), StoreError> {
+pub(crate) async fn prepare(address: &Address, setup: Setup) -> Result<(), StoreError> {
     let mut connection = connect(address).await?.connection;
     let dialect = dialect(&mut connection).await?;
     match version(&mut connection).await? {
+        None if setup == Setup::Never => Err(StoreError::not_set_up(format!(
+            "the database `{}` at {} has none of Tenure's tables",
+            address.database,
+            address.places()
+        ))),
         None => create(&mut connection, dialect, address).await,
         Some(VERSION) => Ok(()),
         Some(newer) if newer > VERSION => Err(StoreError::misconfigured(format!(

@@ -117,7 +117,7 @@ fn is_of_a_wait_that_was_cancelled(notice: &DbError) -> bool {
 }
 
 /// Where it was tried, for people.
-fn places(address: &Address) -> String {
+pub(crate) fn places(address: &Address) -> String {
     let (hosts, ports) = (address.config.get_hosts(), address.config.get_ports());
     let place = |(index, host): (usize, &Host)| {
         let port = ports.get(index).or_else(|| ports.first()).copied().unwrap_or(5432);

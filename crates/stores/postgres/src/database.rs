@@ -2,7 +2,7 @@
 
 use tenure_core::Namespace;
 use tenure_sql::{Database, Ears, Failure, Value};
-use tenure_store::{Finding, News, StoreError, StoreUrl};
+use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
 use tokio::sync::Mutex;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
@@ -35,8 +35,8 @@ impl Database for Postgres {
         Ok(Self { address, idle: Mutex::new(None) })
     }
 
-    async fn prepare(&self) -> Result<(), StoreError> {
-        setup::prepare(&self.address).await
+    async fn prepare(&self, setup: Setup) -> Result<(), StoreError> {
+        setup::prepare(&self.address, setup).await
     }
 
     async fn connect(&self) -> Result<Wire, StoreError> {

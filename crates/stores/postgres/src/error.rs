@@ -41,7 +41,7 @@ pub(crate) fn no_connection(error: Error, places: &str) -> StoreError {
 }
 
 const GONE: &str = "Tenure's tables are gone or were changed; stop all nodes, restore them, and start again";
-const PASSWORD: &str = "check user and password in the store URL (or where the password comes from), and pg_hba.conf on the server";
+const PASSWORD: &str = "check user and password in the store URL (or in TENURE_STORE_PASSWORD, PGPASSWORD or ~/.pgpass for the `tenure` command), and pg_hba.conf on the server";
 
 fn refusal(error: &DbError) -> StoreError {
     let message = error.message().to_owned();

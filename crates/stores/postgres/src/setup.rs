@@ -1,10 +1,10 @@
 //! The schema: made once, also when three nodes start at once.
 
-use tenure_store::StoreError;
+use tenure_store::{Setup, StoreError};
 use tokio_postgres::Client;
 
 use crate::address::Address;
-use crate::connect::connect;
+use crate::connect::{connect, places};
 use crate::error::classify;
 
 const VERSION: i32 = 7;
@@ -14,7 +14,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 const LEDGER: &str = include_str!("ledger.sql");
 
 /// Sees to it that the tables are there, and ours.
-pub(crate) async fn prepare(address: &Address) -> Result<(), StoreError> {
+pub(crate) async fn prepare(address: &Address, setup: Setup) -> Result<(), StoreError> {
     let wire = connect(address, None).await?;
     let client = &wire.client;
     let server: i32 = one(client, "SELECT current_setting('server_version_num')::int").await?;
@@ -26,6 +26,12 @@ pub(crate) async fn prepare(address: &Address) -> Result<(), StoreError> {
         )));
     }
     match version(client, address).await? {
+        None if setup == Setup::Never => Err(StoreError::not_set_up(format!(
+            "the database `{}` at {} has no schema {} with Tenure's tables",
+            address.config.get_dbname().unwrap_or_default(),
+            places(address),
+            address.quoted()
+        ))),
         None => create(client, address).await,
         Some(VERSION) => Ok(()),
         Some(newer) if newer > VERSION => Err(StoreError::misconfigured(format!(

@@ -40,7 +40,7 @@ impl Machine {
     pub(crate) fn apply(&mut self, command: Command, index: u64) -> (Vec<Outcome>, Vec<(Namespace, News)>) {
         let moment = moment(self.clock.advance(&command.tick, index), command.wall);
         let apply = |Order { namespace, retention, verb }| {
-            let options = Options { namespace, retention };
+            let options = Options { namespace, retention, ..Options::default() };
             let (outcome, news) =
                 self.replica.transact(&options, moment, |transaction| verb.apply(transaction));
             (outcome, (options.namespace, news))
@@ -56,7 +56,7 @@ impl Machine {
         tick: &Tick,
         wall: SystemTime,
     ) -> Outcome {
-        let options = Options { namespace, retention: Retention::default() };
+        let options = Options { namespace, ..Options::default() };
         let moment = moment(self.clock.at(tick), wall);
         self.replica.transact(&options, moment, |transaction| question.answer(transaction)).0
     }

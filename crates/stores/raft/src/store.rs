@@ -134,7 +134,7 @@ impl RaftStore {
         verb: Verb,
         meant: impl FnOnce(Outcome) -> Result<T, StoreError> + Send + 'static,
     ) -> Pending<'_, Reply<T>> {
-        let Options { namespace, retention } = self.options.clone();
+        let Options { namespace, retention, .. } = self.options.clone();
         self.told(Request::Verb(Order { namespace, retention, verb }), meant)
     }
 

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use serde::de::DeserializeOwned;
 use tenure_core::Namespace;
-use tenure_store::{Finding, News, StoreError, StoreUrl};
+use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
 
 use crate::news::Ears;
 
@@ -53,8 +53,9 @@ pub trait Database: Sized + Send + Sync + 'static {
     /// [`StoreError::Misconfigured`]: what is wrong with the URL, or with this machine.
     fn named(url: &StoreUrl) -> Result<Self, StoreError>;
 
-    /// Sees to it that Tenure's tables are there, and ours; also when three nodes start at once.
-    fn prepare(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Sees to it that Tenure's tables are there, and ours; also when three nodes start at once. With
+    /// [`Setup::Never`] it only looks.
+    fn prepare(&self, setup: Setup) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Opens a connection.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, StoreError>> + Send;

@@ -41,7 +41,8 @@ pub struct SqlStore<D: Database> {
 }
 
 impl<D: Database> SqlStore<D> {
-    /// Connects to the database that the URL names, and makes Tenure's tables if there are none.
+    /// Connects to the database that the URL names, and makes Tenure's tables if there are none, unless its
+    /// options say otherwise.
     ///
     /// # Errors
     /// [`StoreError::Misconfigured`] if the URL or the database cannot be used, with what to do;
@@ -50,7 +51,8 @@ impl<D: Database> SqlStore<D> {
         let database = Arc::new(D::named(url)?);
         let engine = Engine::start(D::THREAD)?;
         let prepared = Arc::clone(&database);
-        engine.run(async move { prepared.prepare().await }).await?;
+        let setup = url.options.setup;
+        engine.run(async move { prepared.prepare(setup).await }).await?;
         let listeners = Arc::new(Listeners::default());
         let (listening, namespace) = (Arc::clone(&database), url.options.namespace.clone());
         engine.spawn(news::listen(listening, namespace, Arc::downgrade(&listeners)));

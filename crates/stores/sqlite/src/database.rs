@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use tenure_core::{Instant, StoreIdentity};
-use tenure_store::{Options, Reply, StoreError, Told, clock};
+use tenure_store::{Options, Reply, Setup, StoreError, Told, clock};
 
 use crate::error::{Phase, Stop, classify, code};
 use crate::lock::{Contention, Holder};
 use crate::moment::Moment;
 use crate::news;
 use crate::place::{self, FileId};
-use crate::schema;
+use crate::schema::{self, Found};
 use crate::verbs::{self, Scope};
 
 /// More than there are statements, so that each is prepared once.
@@ -91,12 +91,20 @@ impl Database {
         self.options.namespace.as_str()
     }
 
-    /// Opens the file for the first time, and creates it if need be.
+    /// Opens the file for the first time, and creates it if need be and allowed.
     pub(crate) fn connect(&mut self) -> Result<(), StoreError> {
+        let setup = self.options.setup;
+        if setup == Setup::Never && !self.path.try_exists().unwrap_or(true) {
+            let problem = format!("the database file `{}` does not exist", self.path.display());
+            return Err(StoreError::not_set_up(problem));
+        }
         self.path = place::settle(&self.path)?;
+        if setup == Setup::Never {
+            self.look()?;
+        }
         let until = clock::now() + SETTING_UP;
         loop {
-            match open(&self.path, self.access, true) {
+            match open(&self.path, self.access, setup == Setup::Create) {
                 // Turning on the write-ahead log does not wait for locks: it fails at once when
                 // another process is at it too.
                 Err(Stop::Sql(error)) if is_busy(&error) && clock::now() < until => {
@@ -107,6 +115,28 @@ impl Database {
                     self.opened = Some(opened);
                     return Ok(());
                 }
+            }
+        }
+    }
+
+    /// Finds out whether the file has our tables, and changes nothing.
+    fn look(&self) -> Result<(), StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let found =
+            Connection::open_with_flags(&self.path, flags).map_err(Stop::Sql).and_then(|mut connection| {
+                connection.busy_handler(Some(wait))?;
+                schema::examine(&connection)
+            });
+        let path = self.path.display();
+        match found.map_err(|stop| self.explain(stop, Phase::Connect))? {
+            found if found.is_current() => Ok(()),
+            Found::Ours(version) => Err(StoreError::misconfigured(format!(
+                "Tenure's tables in `{path}` have version {version}, and this build reads version {}; they are \
+                 upgraded when a node of this version starts (`tenure run` or `tenure node`)",
+                schema::LATEST
+            ))),
+            Found::Empty | Found::Foreign => {
+                Err(StoreError::not_set_up(format!("the database file `{path}` has none of Tenure's tables")))
             }
         }
     }

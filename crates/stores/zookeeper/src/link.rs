@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tenure_core::StoreIdentity;
-use tenure_store::StoreError;
+use tenure_store::{Setup, StoreError};
 use tokio::sync::Mutex;
 use zookeeper_client::{Client, Connector, CreateMode, CreateOptions, Error, SessionState};
 
@@ -49,14 +49,18 @@ pub(crate) struct Link {
     pub paths: Paths,
     /// The application's own, which then is the only connection: for what is read, and for every session.
     given: Option<Client>,
+    setup: Setup,
     connected: Mutex<Option<Connected>>,
     tick: Mutex<Option<Duration>>,
 }
 
 impl Link {
-    pub(crate) fn new(address: Address, paths: Paths, given: Option<Client>) -> Self {
+    pub(crate) fn new(address: Address, paths: Paths, given: Option<Client>, setup: Setup) -> Self {
         let tick = Mutex::new(address.tick);
-        Self { address, paths, given, connected: Mutex::new(None), tick }
+        // Elections of another library can be looked at before any node of Tenure was there, and Tenure's own
+        // znodes are needed for that.
+        let setup = if address.foreign.is_some() { Setup::Create } else { setup };
+        Self { address, paths, given, setup, connected: Mutex::new(None), tick }
     }
 
     pub(crate) fn options(&self, mode: CreateMode) -> CreateOptions<'static> {
@@ -161,6 +165,9 @@ impl Link {
 
     /// Makes what must be there, also when three nodes start at once.
     async fn prepare(&self, client: &Client) -> Result<StoreIdentity, StoreError> {
+        if self.setup == Setup::Never {
+            return self.look(client).await;
+        }
         let persistent = self.options(CreateMode::Persistent);
         let failed = |error: &Error| classify(error, Over::Store);
         client.mkdir(&self.paths.base, &persistent).await.map_err(|error| failed(&error))?;
@@ -173,6 +180,21 @@ impl Link {
             match outcome {
                 Ok(_) | Err(Error::NodeExists) => {}
                 Err(error) => return Err(failed(&error)),
+            }
+        }
+        self.identity(client).await
+    }
+
+    /// Finds out whether everything is there, and makes nothing.
+    async fn look(&self, client: &Client) -> Result<StoreIdentity, StoreError> {
+        let folders = self.paths.folders();
+        for path in folders.iter().chain([&self.paths.identity()]) {
+            let found = client.check_stat(path).await.map_err(|error| classify(&error, Over::Store))?;
+            if found.is_none() {
+                return Err(StoreError::not_set_up(format!(
+                    "there is no Tenure store below `{}` at {} (the znode `{path}` is missing)",
+                    self.paths.base, self.address.hosts
+                )));
             }
         }
         self.identity(client).await

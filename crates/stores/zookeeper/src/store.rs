@@ -67,7 +67,7 @@ impl ZooKeeperStore {
         let inner = Arc::new(Inner {
             foreign,
             highest: Default::default(),
-            link: Link::new(address, paths, given),
+            link: Link::new(address, paths, given, url.options.setup),
             options: url.options.clone(),
             listeners: Listeners::default(),
             opening: tokio::sync::Mutex::default(),

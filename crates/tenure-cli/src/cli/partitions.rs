@@ -3,6 +3,8 @@
 use clap::{Args, Subcommand};
 use tenure::{ElectionName, NodeId, TaskListName};
 
+use super::task_list;
+
 /// Work that is divided among nodes: which task lists there are, and who owns which partition
 #[derive(Subcommand, Debug)]
 #[command(after_help = "\
@@ -29,7 +31,8 @@ pub struct TaskListSettings {
           value_parser = counted)]
     pub task_list: Vec<Counted>,
     /// Work on this task list, for a program that is told over HTTP what it may work on; may be given several times
-    #[arg(long, env = "TENURE_WORK", value_name = "DOMAIN/TASKLIST", value_delimiter = ',')]
+    #[arg(long, env = "TENURE_WORK", value_name = "DOMAIN/TASKLIST", value_delimiter = ',',
+          value_parser = task_list)]
     pub work: Vec<TaskListName>,
 }
 
@@ -42,7 +45,7 @@ pub struct Counted {
 
 fn counted(text: &str) -> Result<Counted, String> {
     let (list, count) = text.rsplit_once('=').ok_or("write it like billing/invoices=64")?;
-    let list = TaskListName::new(list).map_err(|error| error.to_string())?;
+    let list = task_list(list)?;
     let count = count.parse().map_err(|_| format!("`{count}` is no number of partitions"))?;
     Ok(Counted { list, count })
 }
@@ -62,7 +65,7 @@ pub struct Divided {
   tenure partitions create media/encode --count 12 --needs gpu=yes --weight 4 --spread")]
 pub struct Create {
     /// The task list
-    #[arg(value_name = "DOMAIN/TASKLIST")]
+    #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: TaskListName,
     /// How many partitions it has
     #[arg(long, value_name = "NUMBER")]
@@ -93,7 +96,7 @@ pub struct List {
 #[command(after_help = "Example: tenure partitions show billing/invoices")]
 pub struct Show {
     /// Only of this task list
-    #[arg(value_name = "DOMAIN/TASKLIST")]
+    #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: Option<TaskListName>,
     #[command(flatten)]
     pub divided: Divided,
@@ -106,7 +109,7 @@ pub struct Show {
 #[command(after_help = "Example: tenure partitions resize billing/invoices --count 128")]
 pub struct Resize {
     /// The task list
-    #[arg(value_name = "DOMAIN/TASKLIST")]
+    #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: TaskListName,
     /// How many partitions it is to have
     #[arg(long, value_name = "NUMBER")]
@@ -120,7 +123,7 @@ pub struct Resize {
 #[command(after_help = "Example: tenure partitions drop billing/invoices")]
 pub struct Drop {
     /// The task list
-    #[arg(value_name = "DOMAIN/TASKLIST")]
+    #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: TaskListName,
     #[command(flatten)]
     pub divided: Divided,
@@ -133,7 +136,7 @@ pub struct Drop {
   tenure partitions pause billing/invoices --resume")]
 pub struct Pause {
     /// The task list
-    #[arg(value_name = "DOMAIN/TASKLIST")]
+    #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: TaskListName,
     /// Go on
     #[arg(long)]
@@ -149,7 +152,7 @@ pub struct Pause {
   tenure partitions move billing/invoices 7          to wherever balance asks for")]
 pub struct Move {
     /// The task list
-    #[arg(value_name = "DOMAIN/TASKLIST")]
+    #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: TaskListName,
     /// The number of the partition
     #[arg(value_name = "PARTITION")]

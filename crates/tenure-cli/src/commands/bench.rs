@@ -113,7 +113,7 @@ impl Stage {
             own.namespace = Namespace::new(format!("bench-{:08x}", random())).map_err(Failure::system)?;
         }
         let url = store::url(&own)?.unwrap_or_default();
-        let store = store::connect(&own).await?;
+        let store = store::connect_or_create(&own).await?;
         let election = ElectionName::new(format!("bench-{:08x}", random())).map_err(Failure::system)?;
         Ok(Self { url, store, election, ttl: asked.ttl })
     }

@@ -8,10 +8,10 @@ use tenure::Store;
 use tenure_store::Finding;
 
 use super::measure::{self, Clocks, Latency, Measured};
-use crate::cli::Global;
+use crate::cli::{Check, Global};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, BAD, GOOD, Table, length, millis, styled};
-use crate::store::ask;
+use crate::store::{self, ask};
 
 /// What is asked for where nothing else is said.
 const DEFAULT_TTL: Duration = Duration::from_secs(10);
@@ -33,10 +33,28 @@ struct Found {
     advice: Option<String>,
 }
 
-pub async fn check(store: Arc<dyn Store>, global: &Global) -> Result<Exit, Failure> {
-    let clocks = Clocks::read();
+pub fn check(global: &Global, asked: &Check) -> Result<Exit, Failure> {
+    crate::runtime()?.block_on(async {
+        let clocks = Clocks::read();
+        let connected = match asked.write {
+            true => store::connect_or_create(global).await,
+            false => store::connect(global).await,
+        };
+        match connected {
+            Ok(store) => examine(global, &store, &clocks).await,
+            // It was looked at, and that is what was seen.
+            Err(Failure::NotSetUp(problem)) => {
+                let advice = "with --write, `tenure check` sets it up and measures it";
+                tell(global, vec![wrong("store", &problem, advice)], None, &clocks)
+            }
+            Err(other) => Err(other),
+        }
+    })
+}
+
+async fn examine(global: &Global, store: &Arc<dyn Store>, clocks: &Clocks) -> Result<Exit, Failure> {
     let mut findings = ask(store.examine()).await?;
-    let measured = match measure::measure(&store).await {
+    let measured = match measure::measure(&store::connect_to_scratch(global).await?).await {
         Ok(measured) => Some(measured),
         Err(Failure::Store(problem)) => {
             findings.push(wrong("session", "cannot be kept", &problem));
@@ -44,6 +62,15 @@ pub async fn check(store: Arc<dyn Store>, global: &Global) -> Result<Exit, Failu
         }
         Err(other) => return Err(other),
     };
+    tell(global, findings, measured, clocks)
+}
+
+fn tell(
+    global: &Global,
+    mut findings: Vec<Finding>,
+    measured: Option<Measured>,
+    clocks: &Clocks,
+) -> Result<Exit, Failure> {
     findings.extend(measured.as_ref().map(speed));
     findings.extend(clocks.findings());
     let report = Report {
@@ -68,7 +95,8 @@ fn wrong(name: &'static str, value: &str, advice: &str) -> Finding {
 fn speed(measured: &Measured) -> Finding {
     let ttl = measured.supported_ttl();
     let shown = humantime::format_duration(ttl);
-    let value = format!("{shown} or more, from here");
+    let advised = humantime::format_duration(ttl.max(DEFAULT_TTL));
+    let value = format!("{advised} is advised; {shown} is the least that this store supports from here");
     if ttl > DEFAULT_TTL {
         let advice = format!("the default ttl is too short for this store from here; give --ttl {shown}");
         return wrong("ttl", &value, &advice);

@@ -35,5 +35,6 @@ pub async fn delete(store: Arc<dyn Store>, global: &Global, asked: &Delete) -> R
         Some(leader) => format!("{leader} is told to stop, and gives its term up when it has"),
         None => String::from("its candidates are told"),
     };
-    output::say(format!("{election} is ended; {told}")).map(|()| Exit::DONE)
+    let anew = "a node that is started for it later, or stands again by itself, begins it anew";
+    output::say(format!("{election} is ended; {told}; {anew}")).map(|()| Exit::DONE)
 }

@@ -32,7 +32,10 @@ pub async fn hand_over(
     timeout: Duration,
 ) -> Result<Exit, Failure> {
     let mut news = News::of(&store, Some(election));
-    let (leader, term) = petition(&store, election, to).await?;
+    let (leader, term) = match petition(&store, election, to).await? {
+        Asked::Noted(leader, term) => (leader, term),
+        Asked::Leads(sight) => return already(&sight, global.json),
+    };
     let wait = Wait { store, election, to, leader: leader.to_string(), term, until: clock::now() + timeout };
     let successor = wait.over(&mut news, global.json).await?;
     wait.report(successor, global.json).await
@@ -43,9 +46,9 @@ async fn petition(
     store: &Arc<dyn Store>,
     election: &ElectionName,
     to: Option<&NodeId>,
-) -> Result<(NodeId, Term), Failure> {
+) -> Result<Asked, Failure> {
     match ask(store.petition(election.clone(), to.cloned())).await? {
-        Petitioned::Noted { leader, term } => Ok((leader, term)),
+        Petitioned::Noted { leader, term } => Ok(Asked::Noted(leader, term)),
         Petitioned::NobodyLeads => {
             let known = ask(store.elections()).await?;
             if !known.iter().any(|(name, _)| name == election) {
@@ -54,6 +57,10 @@ async fn petition(
             Err(Failure::No(format!("nobody leads `{election}`, so nobody can make way")))
         }
         Petitioned::NotStanding => {
+            let sight = Sight::read(store, election).await?;
+            if to.is_some_and(|to| sight.leader_id.as_deref() == Some(to.as_str())) {
+                return Ok(Asked::Leads(sight));
+            }
             let standing = ask(store.candidates(election.clone())).await?;
             let names: Vec<_> = standing.iter().map(|candidate| candidate.node.as_str()).collect();
             let to = to.map_or("nobody", NodeId::as_str);
@@ -63,6 +70,31 @@ async fn petition(
             }))
         }
     }
+}
+
+/// What became of the request.
+enum Asked {
+    /// This leader was asked to give up this term.
+    Noted(NodeId, Term),
+    /// The node that is to lead does so already: a request that is repeated is no error.
+    Leads(Sight),
+}
+
+fn already(sight: &Sight, json: bool) -> Result<Exit, Failure> {
+    let (election, leader) = (&sight.election, sight.leader_id.as_deref().unwrap_or_default());
+    if json {
+        let term = sight.term;
+        output::json(&Outcome {
+            election,
+            previous_leader: leader,
+            previous_term: term,
+            leader_id: Some(leader),
+            term: Some(term),
+        })?;
+    } else {
+        output::say(format!("{leader} leads `{election}` already, under term {}", sight.term))?;
+    }
+    Ok(Exit::DONE)
 }
 
 /// Waiting for a leader that was asked to make way.

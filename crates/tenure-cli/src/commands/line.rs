@@ -48,17 +48,15 @@ pub fn text(event: &EventRecord) -> String {
     let moment = styled(FAINT, output::moment(event.time));
     // As wide as the longest name, so that what follows stands in a column.
     let mut line = format!("{moment}  {name:<18}");
-    for part in election.into_iter().chain(node) {
-        line.push_str("  ");
-        line.push_str(&part);
-    }
-    if term > 0 {
-        line.push_str(&format!("  term {term}"));
-    }
+    // Columns that hold names of usual length; one that is longer moves what follows.
+    let (election, node) = (election.unwrap_or_default(), node.unwrap_or_default());
+    let term = if term > 0 { format!("term {term}") } else { String::new() };
+    line.push_str(&format!("  {election:<12}  {node:<14}  {term:<8}"));
     if let Value::Object(data) = data {
         let pairs = data.iter().filter(|(_, value)| !value.is_null());
         pairs.for_each(|(key, value)| line.push_str(&format!("  {key}={}", plain(value))));
     }
+    line.truncate(line.trim_end().len());
     line
 }
 
@@ -93,7 +91,7 @@ mod tests {
         let line = anstream::adapter::strip_str(&text(&event)).to_string();
         assert_eq!(
             line,
-            "1970-01-01T00:00:01.234Z  leader_lost         nightly  alpha  term 4  reason=lapsed  said=\"so long\""
+            "1970-01-01T00:00:01.234Z  leader_lost         nightly       alpha           term 4    reason=lapsed  said=\"so long\""
         );
         assert_eq!(Line::of(&event).time, "1970-01-01T00:00:01.234567Z");
     }

@@ -69,14 +69,17 @@ impl Measured {
     }
 }
 
-/// Measures under a session of our own, which is closed afterwards.
+/// Measures under a session of our own, which is closed afterwards, and forgotten.
+///
+/// Every node that is over in this namespace is forgotten with it, so it must be one that nobody uses.
 pub async fn measure(store: &Arc<dyn Store>) -> Result<Measured, Failure> {
     let session = open(store).await?;
     let measured = under(store, session).await;
     // Whatever became of it: our session is in nobody's way for longer than it takes.
     let closed = ask(store.close(session)).await;
+    let forgotten = ask(store.purge(Duration::ZERO)).await;
     let measured = measured?;
-    closed.map(|()| measured)
+    closed.and(forgotten).map(|_| measured)
 }
 
 async fn open(store: &Arc<dyn Store>) -> Result<SessionId, Failure> {

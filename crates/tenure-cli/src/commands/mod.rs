@@ -57,7 +57,7 @@ use tenure::Store;
 
 use config::balancer::{Kind, print};
 
-use crate::cli::{Command, Config, Global};
+use crate::cli::{Command, Config, Global, Partitions};
 use crate::failure::{Exit, Failure};
 use crate::settings::Loaded;
 use crate::{run, store};
@@ -81,9 +81,12 @@ pub fn carry_out(loaded: Loaded) -> Result<Exit, Failure> {
             on_store(&global, |store| transfer::transfer(store, &global, transfer))
         }
         Command::Delete(delete) => on_store(&global, |store| delete::delete(store, &global, delete)),
-        Command::Check(_) => on_store(&global, |store| check::check(store, &global)),
+        Command::Check(asked) => check::check(&global, asked),
         Command::Bench(asked) => bench::bench(&global, asked),
         Command::Explain(explain) => on_store(&global, |store| explain::explain(store, &global, explain)),
+        Command::Partitions(asked @ Partitions::Create(_)) => crate::runtime()?.block_on(async {
+            partitions::partitions(store::connect_or_create(&global).await?, &global, asked).await
+        }),
         Command::Partitions(asked) => {
             on_store(&global, |store| partitions::partitions(store, &global, asked))
         }
@@ -101,7 +104,7 @@ pub fn carry_out(loaded: Loaded) -> Result<Exit, Failure> {
     }
 }
 
-/// Connects, and asks.
+/// Connects to a store that is there, and asks.
 fn on_store<F>(global: &Global, ask: impl FnOnce(Arc<dyn Store>) -> F) -> Result<Exit, Failure>
 where
     F: Future<Output = Result<Exit, Failure>>,

@@ -12,10 +12,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::arranging::arrange;
 use crate::cli::{Global, NodeCommand};
 use crate::failure::{Exit, Failure};
-use crate::registration;
 use crate::service::Service;
 use crate::serving::{self, Beside, Door};
 use crate::voice::Voice;
+use crate::{outage, registration};
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8001);
 
@@ -32,6 +32,7 @@ async fn live(global: &Global, asked: &NodeCommand) -> Result<Exit, Failure> {
     let mut end = End::listen()?;
     let id = registration::node_id(&asked.node);
     let voice = Voice { json: global.json, election: asked.election.clone(), node: id.clone() };
+    registration::introduce(global, asked.serve.listen, &voice);
     let door = Door::open(asked.serve.listen.unwrap_or(LISTEN), &asked.serve, &asked.node).await?;
     let started = {
         let starting = registration::start(global, &asked.node, &id, &voice, |node| door.introduce(node));
@@ -41,6 +42,7 @@ async fn live(global: &Global, asked: &NodeCommand) -> Result<Exit, Failure> {
             () = end.wanted() => return Ok(Exit::DONE),
         }
     };
+    outage::tell(&started, voice.clone(), true);
     let election = started.election(asked.election.as_str()).map_err(|error| {
         Failure::Usage(format!("`{}` is no name for an election: {error}", asked.election))
     })?;

@@ -5,7 +5,7 @@ use super::scene::Scene;
 use super::sight::age;
 use crate::output::{BAD, FAINT, GOOD, HEAD, ago, harmless, length, styled};
 use crate::screen::bar;
-use tenure::NodeState;
+use tenure::{EventRecord, NodeState};
 
 /// The widest bar.
 const BAR: usize = 40;
@@ -76,8 +76,13 @@ pub fn division(scene: &Scene) -> Vec<String> {
 
 /// The newest events, oldest first.
 pub fn events(scene: &Scene, most: usize) -> Vec<String> {
-    let shown = scene.events.len().saturating_sub(most);
+    // Of this election, and of the nodes.
+    let ours = |event: &&EventRecord| {
+        event.election.as_ref().is_none_or(|election| election.as_str() == scene.sight.election)
+    };
+    let shown: Vec<&EventRecord> = scene.events.iter().filter(ours).collect();
     let mut lines = vec![styled(HEAD, "  events")];
-    lines.extend(scene.events[shown..].iter().map(|event| format!("  {}", line::text(event))));
+    let newest = &shown[shown.len().saturating_sub(most)..];
+    lines.extend(newest.iter().map(|event| format!("  {}", line::text(event))));
     lines
 }

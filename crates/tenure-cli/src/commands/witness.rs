@@ -1,5 +1,6 @@
 //! `tenure witness`: a member that votes, and does nothing else.
 
+use tenure::Setup;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::{Global, Witness};
@@ -17,7 +18,7 @@ pub fn witness(global: &Global, asked: &Witness) -> Result<Exit, Failure> {
             (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let url = store::url_with_seat(global, &asked.seat)?;
         // As long as it is held, it takes part.
-        let member = store::open(url.as_deref(), &global.namespace).await?;
+        let member = store::open(url.as_deref(), &global.namespace, Setup::Create).await?;
         output::notice(global.json, "takes part in the group, as a witness");
         tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
         drop(member);

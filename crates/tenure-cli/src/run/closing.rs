@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure::{Instant, SessionId};
+use tenure::{Instant, SessionId, Setup};
 use tenure_store::clock;
 
 use super::orders::{Hello, Tenancy};
@@ -39,7 +39,7 @@ fn close(hello: &Hello, session: SessionId, until: Instant) -> Result<(), String
         while clock::now() < until {
             let attempt = async {
                 let namespace = tenure::Namespace::new(&hello.namespace).unwrap_or_default();
-                let store = store::open(hello.store.as_deref(), &namespace).await;
+                let store = store::open(hello.store.as_deref(), &namespace, Setup::Never).await;
                 let store = store.map_err(|error| error.to_string())?;
                 store.close(session).await.map_err(|error| error.to_string())
             };

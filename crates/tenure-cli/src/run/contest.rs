@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use serde_json::json;
-use tenure::{ElectionError, Instant, Leadership, Reason};
+use tenure::{ElectionError, ElectionName, Instant, Leadership, Reason, Term};
 use tenure_store::clock;
 
 use super::orders::{End, Happened, Order, Report, Start, Ward};
@@ -19,6 +19,9 @@ use crate::output;
 
 /// There is one run at a time, so they need not be told apart.
 const PROGRAM: Ward = 0;
+
+/// How long it may take to find out who runs the program next.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How a term of service ended.
 enum Served {
@@ -34,11 +37,18 @@ impl Supervisor<'_> {
     /// Runs the program whenever elected.
     pub async fn contest(&mut self) -> Result<Exit, Failure> {
         let mut backoff = Backoff::new(self.asked.run.restart.unwrap_or(Restart::Never));
+        if self.is_done().await? {
+            return Ok(self.say_done());
+        }
         loop {
             let leadership = match self.wait().await? {
                 Ok(leadership) => leadership,
                 Err(exit) => return Ok(exit),
             };
+            // It may have been closed after we looked and before we stood. No grant is older than the closing now.
+            if self.is_done().await? {
+                return Ok(self.say_done());
+            }
             match self.serve(leadership).await? {
                 Served::Told { signal, end } => return Ok(Exit(end.unwrap_or(End::Signal(signal)).code())),
                 // Standing again would start it anew, against the wish of whoever ended it.
@@ -48,7 +58,13 @@ impl Supervisor<'_> {
                 }
                 Served::Lost(_) => {}
                 Served::Ended { end, ran } => match backoff.after(end, ran) {
-                    None => return Ok(Exit(end.code())),
+                    None if self.asked.run.once && end == End::Code(0) => return Ok(Exit::DONE),
+                    None => {
+                        let sentence =
+                            format!("the program {end}; the lease is free, and {}", self.next().await);
+                        self.voice.say("program_ended", &sentence, how(end));
+                        return Ok(Exit(end.code()));
+                    }
                     Some(pause) => {
                         let sentence =
                             format!("the program {end}; standing again in {}", output::length(pause));
@@ -91,7 +107,10 @@ impl Supervisor<'_> {
         loop {
             tokio::select! {
                 biased;
-                leadership = &mut elected => return Ok(Ok(leadership.map_err(cannot_stand)?)),
+                leadership = &mut elected => return match leadership {
+                    Err(ElectionError::Ended) if self.asked.run.once => Ok(Err(self.say_done())),
+                    leadership => Ok(Ok(leadership.map_err(cannot_stand)?)),
+                },
                 wish = self.signals.next() => if let Some(exit) = leave_while_waiting(wish) {
                     return Ok(Err(exit));
                 },
@@ -198,6 +217,11 @@ impl Supervisor<'_> {
                 },
             }
         };
+        let done = stopping.is_none() && end == Some(End::Code(0));
+        if done && self.asked.run.once {
+            // While the lease is ours: nobody is elected before everybody knows.
+            self.close().await;
+        }
         // The program is gone, so the lease can be.
         leadership.stopped();
         let stopping = stopping.unwrap_or(Stopping { told: None, reason: None, doubt: None });
@@ -216,10 +240,67 @@ impl Supervisor<'_> {
         let willing = is_willing(reason) || reason == Reason::Unhealthy;
         let times = self.time_to_stop(willing);
         let name = self.election.name();
-        let sentence = format!("term {term} of `{name}` is over: {reason}; stopping the program");
+        let next = match reason {
+            Reason::Lapsed if !self.asked.run.exit_on_loss => ", and standing again once the store answers",
+            _ => "",
+        };
+        let sentence = format!("term {term} of `{name}` is over: {reason}; stopping the program{next}");
         let event = if willing { "leader_resigned" } else { "leader_lost" };
         self.voice.say(event, &sentence, json!({"term": term, "reason": reason.name()}));
         times
+    }
+
+    // ----- what follows the program's end -----------------------------------------------------
+
+    /// Who runs it next, as far as that is known.
+    async fn next(&self) -> String {
+        let look = async {
+            let leader = self.election.leader().await.ok()?.map(|leader| leader.node);
+            let standing = self.election.candidates().await.ok()?.into_iter().map(|candidate| candidate.node);
+            let others = leader.into_iter().chain(standing);
+            Some(others.map(|node| node.to_string()).find(|node| *node != self.voice.node))
+        };
+        match tokio::time::timeout(LOOK, look).await {
+            Ok(Some(Some(node))) => format!("`{node}` runs it next"),
+            Ok(Some(None)) => String::from("no other node stands"),
+            Ok(None) | Err(_) => String::from("the next candidate runs it"),
+        }
+    }
+
+    /// Whether this election was closed: with `--once`, that is the end of it for everybody.
+    async fn is_done(&self) -> Result<bool, Failure> {
+        if !self.asked.run.once {
+            return Ok(false);
+        }
+        let record = crate::store::ask(self.node.store().read(self.election.name().clone())).await?;
+        Ok(record.ended != Term::NONE)
+    }
+
+    fn say_done(&self) -> Exit {
+        let name = self.election.name();
+        let sentence = format!(
+            "`{name}` is closed: its program has ended with code 0 before, or it was ended with `tenure delete`; \
+             nothing is run"
+        );
+        self.voice.say("election_closed", &sentence, json!({}));
+        Exit::DONE
+    }
+
+    /// Ends the election, so that no other node runs the program.
+    async fn close(&self) {
+        let name = self.election.name();
+        let sentence = match tokio::time::timeout(self.asked.node.ttl, self.election.delete_even_if_led())
+            .await
+        {
+            Ok(Ok(())) => {
+                format!(
+                    "the program ended with code 0; `{name}` is closed, and other copies end without running it"
+                )
+            }
+            Ok(Err(error)) => not_closed(name, &chain(&error)),
+            Err(_) => not_closed(name, "the store does not answer"),
+        };
+        self.voice.say("program_ended", &sentence, how(End::Code(0)));
     }
 
     fn environment(&self, term: u64) -> Vec<(String, String)> {
@@ -241,6 +322,20 @@ struct Stopping {
     reason: Option<Reason>,
     /// When the guardian itself is in doubt.
     doubt: Option<Instant>,
+}
+
+fn not_closed(name: &ElectionName, problem: &str) -> String {
+    format!(
+        "the program ended with code 0, but `{name}` could not be closed, so another node may run it: {problem}"
+    )
+}
+
+/// How a program ended, for programs.
+fn how(end: End) -> serde_json::Value {
+    match end {
+        End::Code(code) => json!({"exit_code": code}),
+        End::Signal(signal) => json!({"signal": signal}),
+    }
 }
 
 fn cannot_stand(error: ElectionError) -> Failure {

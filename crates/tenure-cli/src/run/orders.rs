@@ -140,7 +140,10 @@ impl std::fmt::Display for End {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Code(code) => write!(f, "ended with code {code}"),
-            Self::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Self::Signal(signal) => match signal_hook::low_level::signal_name(*signal) {
+                Some(name) => write!(f, "was ended by signal {signal} ({name})"),
+                None => write!(f, "was ended by signal {signal}"),
+            },
         }
     }
 }

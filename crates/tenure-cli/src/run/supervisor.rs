@@ -17,7 +17,7 @@ use crate::failure::{Exit, Failure};
 use crate::service::Service;
 use crate::serving::{Beside, Door};
 use crate::voice::Voice;
-use crate::{registration, store};
+use crate::{outage, registration, store};
 
 /// The process group for programs: ours where a terminal's signals have to reach both, and otherwise one of their
 /// own (0). Without a terminal our group is often an orphaned one: if then a program of it ends while we are stopped,
@@ -42,6 +42,7 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
         cgroup: asked.run.cgroup == Grouping::Auto,
         several: asked.partitions.is_some(),
     };
+    registration::introduce(global, asked.serve.listen, &voice);
     let door = match asked.serve.listen {
         Some(listen) => Some(Door::open(listen, &asked.serve, &asked.node).await?),
         None => None,
@@ -60,6 +61,7 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
             }
         }
     };
+    outage::tell(&started, voice.clone(), false);
     Service.ready();
     let election = started.election(voice.election.as_str()).map_err(|error| {
         Failure::Usage(format!("`{}` is no name for an election: {error}", voice.election))

@@ -82,6 +82,7 @@ pub(super) async fn resign(
 #[utoipa::path(post, path = "/cluster/transfer", tag = "orders", request_body = Transfer,
     security(("token" = [])), responses(
     (status = 202, description = "The leader was asked, and hands over once its work has stopped", body = Asked),
+    (status = 200, description = "The node that was named leads already", body = Asked),
     Refused))]
 pub(super) async fn transfer(
     State(api): State<Api>,
@@ -132,6 +133,13 @@ async fn petition(
         }
         Petitioned::NobodyLeads => conflict(format!("nobody leads `{election}`")),
         Petitioned::NotStanding => {
+            // A request that is repeated is no error.
+            let record = ask(api.node().store().read(election.clone())).await?;
+            if let Some(holder) = record.holder.filter(|holder| Some(&holder.node) == to.as_ref()) {
+                let leader = holder.node.to_string();
+                let asked = Asked { leader_id: leader.clone(), term: holder.term.number(), to: Some(leader) };
+                return Ok((StatusCode::OK, Json(asked)));
+            }
             let to = to.map(|to| to.to_string()).unwrap_or_default();
             conflict(format!("`{to}` does not stand for `{election}`"))
         }

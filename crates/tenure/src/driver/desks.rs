@@ -386,10 +386,10 @@ impl Driver {
         let Some(mut desk) = self.desks.by_election.remove(&election) else { return };
         let heard = match outcome {
             Ok((store, heard)) => {
-                self.requests.trouble.over();
+                self.answered(now);
                 if self.machine.hears(store, now) { Ok(heard) } else { Err(Failure::Indeterminate) }
             }
-            Err(error) => Err(self.requests.trouble.arose(verb, &error)),
+            Err(error) => Err(self.unanswered(verb, &error, now)),
         };
         match side {
             Side::Worker => {

@@ -20,9 +20,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tenure_core::{Answer, ElectionKey, Instant, Machine, Opening, Reason, Settings};
+use tenure_core::{Answer, ElectionKey, Failure, Instant, Machine, Opening, Reason, Settings};
 use tenure_store::clock::{self, Timer};
-use tenure_store::{Hint, Hints, NodeInfo, Pending, Problem, Store};
+use tenure_store::{Hint, Hints, NodeInfo, Pending, Problem, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tracing::Instrument;
 
@@ -280,20 +280,36 @@ impl Driver {
         let renews = response.verb == "renew" && response.outcome.is_ok();
         let outcome = match response.outcome {
             Ok(told) => {
-                self.requests.trouble.over();
+                self.answered(now);
                 self.note_check(response.id, &told.1);
                 if let Answer::Open(Opening::Opened { ttl }) = &told.1 {
                     self.ttl = *ttl;
                 }
                 Ok(told)
             }
-            Err(error) => Err(self.requests.trouble.arose(response.verb, &error)),
+            Err(error) => Err(self.unanswered(response.verb, &error, now)),
         };
         self.machine.reply(response.id, outcome, now);
         let until = self.machine.deadline();
         if renews && until > self.published && self.published > Instant::ZERO {
             self.whisper(|| NodeEvent::LeaseRenewed { until });
         }
+    }
+
+    /// The store has answered: if it was away, it is back.
+    fn answered(&mut self, now: Instant) {
+        if let Some(event) = self.requests.trouble.over(now) {
+            self.tell(event);
+        }
+    }
+
+    /// The store has not answered, or refused.
+    fn unanswered(&mut self, verb: &'static str, error: &StoreError, now: Instant) -> Failure {
+        let (failure, event) = self.requests.trouble.arose(verb, error, now);
+        if let Some(event) = event {
+            self.tell(event);
+        }
+        failure
     }
 
     /// Reads both clocks, close enough to each other to be compared. The driver's thread may be

@@ -12,6 +12,7 @@ use tracing::Instrument;
 use tracing::field::Empty;
 
 use super::slots::Slots;
+use crate::event::NodeEvent;
 
 /// How many requests about elections are under way at a time. More would not be faster on any
 /// store, and would stand in the way of renewals.
@@ -166,26 +167,41 @@ const fn word(verb: &Verb) -> &'static str {
 pub(super) struct Trouble {
     /// The last complaint, until a request succeeds.
     pub last: Option<String>,
+    /// Since when there is no answer.
+    since: Option<Instant>,
 }
 
 impl Trouble {
-    pub(super) fn over(&mut self) {
-        if self.last.take().is_some() {
-            tracing::info!(target: "tenure", "the store answers again");
-        }
+    /// An answer has come. What there is to tell, if there was none before.
+    pub(super) fn over(&mut self, now: Instant) -> Option<NodeEvent> {
+        self.last = None;
+        self.since.take().map(|since| NodeEvent::StoreBack { away: now.since(since) })
     }
 
-    pub(super) fn arose(&mut self, verb: &'static str, error: &StoreError) -> Failure {
+    /// No answer has come. What there is to tell, if that is new.
+    pub(super) fn arose(
+        &mut self,
+        verb: &'static str,
+        error: &StoreError,
+        now: Instant,
+    ) -> (Failure, Option<NodeEvent>) {
         let message = error.to_string();
-        if self.last.as_ref() != Some(&message) {
+        let mut event = None;
+        if let StoreError::Unavailable(problem) | StoreError::Indeterminate(problem) = error
+            && self.since.is_none()
+        {
+            self.since = Some(now);
+            event = Some(NodeEvent::StoreLost { problem: problem.to_string() });
+        } else if self.last.as_ref() != Some(&message) {
             tracing::warn!(target: "tenure", verb, error = %message, "a request to the store failed");
-            self.last = Some(message);
         }
-        match error {
+        self.last = Some(message);
+        let failure = match error {
             StoreError::Unavailable(_) => Failure::Unavailable,
             StoreError::Indeterminate(_) => Failure::Indeterminate,
             StoreError::SessionLost => Failure::SessionLost,
             StoreError::Misconfigured(_) => Failure::Misconfigured,
-        }
+        };
+        (failure, event)
     }
 }

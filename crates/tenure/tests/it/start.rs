@@ -116,7 +116,7 @@ async fn an_unknown_scheme_is_refused_with_what_this_build_knows() {
         Err(error) => error.to_string(),
     };
     let unknown = message("oracle://scott:tiger@x/y").await;
-    assert!(unknown.contains("no store answers to the scheme `oracle:`"), "{unknown}");
+    assert!(unknown.contains("unsupported store scheme `oracle:`"), "{unknown}");
     assert!(unknown.contains("`sqlite:`") && !unknown.contains("tiger"), "{unknown}");
     assert!(message("./tenure.db").await.contains("no scheme"));
     if cfg!(not(feature = "memory")) {

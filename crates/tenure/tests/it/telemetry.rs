@@ -156,6 +156,19 @@ async fn a_leader_is_told_of_renewals_of_jeopardy_and_why_it_was_lost() {
 }
 
 #[tokio::test]
+async fn a_node_is_told_that_its_store_is_away_and_that_it_is_back() {
+    let wrapped = Wrapped::new(memory());
+    let node = start(brief("e"), &wrapped.store()).await;
+    let mut events = node.subscribe();
+    wrapped.set_all(&Manner::Refuses);
+    let NodeEvent::StoreLost { problem } = next(&mut events, "store_lost").await else { unreachable!() };
+    assert!(!problem.is_empty());
+    wrapped.set_all(&Manner::Dutiful);
+    let NodeEvent::StoreBack { away } = next(&mut events, "store_back").await else { unreachable!() };
+    assert!(away > Duration::ZERO);
+}
+
+#[tokio::test]
 async fn subscriptions_end_with_the_node_and_one_that_lags_counts_what_it_missed() {
     let node = start(calm("d"), &memory()).await;
     let (mut events, mut lazy) = (node.subscribe(), node.subscribe());

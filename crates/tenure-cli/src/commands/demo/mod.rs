@@ -84,7 +84,7 @@ impl Demo {
             Some(_) => {}
         }
         let url = store::url(&own)?.unwrap_or_default();
-        let store = store::connect(&own).await?;
+        let store = store::connect_or_create(&own).await?;
         let election = ElectionName::new("demo").map_err(Failure::system)?;
         let news = News::of(&store, None);
         let scene = Scene::look(Arc::clone(&store), election.clone()).await?;

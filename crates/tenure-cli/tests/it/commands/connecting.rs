@@ -5,7 +5,7 @@ use super::stage::{Said, Stage, command, tenure};
 #[test]
 fn a_slip_in_the_store_url_is_a_matter_of_usage_and_a_right_one_is_shown() {
     for (url, words) in [
-        ("sqlit:./x.db", "no store answers to the scheme `sqlit:`"),
+        ("sqlit:./x.db", "unsupported store scheme `sqlit:`"),
         ("x.db", "it has no scheme"),
         ("sqlite:", "the path of the file is missing"),
         ("sqlite:./x.db?wal=off", "unknown parameter `wal`"),
@@ -17,8 +17,22 @@ fn a_slip_in_the_store_url_is_a_matter_of_usage_and_a_right_one_is_shown() {
 }
 
 #[test]
+fn schemes_of_other_tools_are_taken_and_errors_quote_what_was_written() {
+    for (url, words) in [
+        ("postgresql://me:s3cr3t@h1", "store URL `postgresql://me:***@h1`: "),
+        ("mariadb://me@h1", "store URL `mariadb://me@h1`: "),
+        ("zookeeper:h1", "store URL `zookeeper:h1`: "),
+        ("postgress://me@h1/db", "a right URL is `postgres://user@host/database`"),
+        ("maria://me@h1/db", "a right URL is `mysql://user@host/database`"),
+    ] {
+        let said = tenure(&["nodes", "--store", url]).refused(2, words);
+        assert!(!said.err.contains("s3cr3t"), "{said:?}");
+    }
+}
+
+#[test]
 fn a_store_that_cannot_be_used_has_a_code_of_its_own() {
-    tenure(&["nodes", "--store", "sqlite:/no/such/x.db"]).refused(69, "mkdir -p /no/such");
+    tenure(&["nodes", "--store", "sqlite:/no/such/x.db"]).refused(69, "/no/such/x.db` does not exist");
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.db");
     std::fs::write(&path, "this is no database, but a text of some length ".repeat(20)).unwrap();
@@ -41,7 +55,8 @@ fn whoever_reads_json_gets_errors_in_json() {
 #[test]
 fn the_default_store_lies_in_the_state_directory() {
     let state = tempfile::tempdir().unwrap();
-    let said = command().arg("nodes").env("XDG_STATE_HOME", state.path()).output().unwrap();
+    let list = ["partitions", "create", "billing/invoices", "--count", "4"];
+    let said = command().args(list).env("XDG_STATE_HOME", state.path()).output().unwrap();
     Said::of(&said).done();
     assert!(state.path().join("tenure/tenure.db").exists());
 }
@@ -51,6 +66,6 @@ fn namespaces_do_not_see_each_other() {
     let stage = Stage::new();
     let _alpha = stage.leads("alpha");
     assert_eq!(stage.tenure(&["leader", "nightly"]).done().out, "alpha\n");
-    stage.tenure(&["leader", "nightly", "--namespace", "blue"]).refused(1, "nobody leads `nightly`");
+    stage.tenure(&["leader", "nightly", "--namespace", "blue"]).refused(1, "no election `nightly`");
     assert_eq!(stage.tenure(&["nodes", "--json", "--namespace", "blue"]).done().lines().len(), 0);
 }

@@ -16,7 +16,7 @@ fn the_command_encrypts_and_trusts_only_whom_it_is_told_to() {
     root.write_all(certificate.pem().as_bytes()).unwrap();
     let server = Postgres::start_encrypted(&certificate.pem(), &key.serialize_pem());
     let trusting = format!("{}?sslrootcert={}", server.url(), root.path().display());
-    tenure(&["leader", "nightly", "--store", &trusting]).refused(1, "nightly");
+    tenure(&["leader", "nightly", "--store", &trusting]).refused(69, "has no schema");
     let run = tenure(&["run", "--election", "nightly", "--store", &trusting, "--", "echo", "done"]);
     assert_eq!(run.done().out, "done\n");
     let wary = format!("{}?sslmode=require", server.url());

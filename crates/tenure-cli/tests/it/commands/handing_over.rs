@@ -61,7 +61,16 @@ fn nobody_is_handed_an_election_that_it_does_not_stand_for() {
     stage
         .tenure(&["transfer", "nightly", "--to", "delta"])
         .refused(1, "delta does not stand for `nightly`; standing are beta, gamma");
-    stage.tenure(&["transfer", "nightly", "--to", "alpha"]).refused(1, "alpha does not stand");
+    assert_eq!(stage.leader(), Some((String::from("alpha"), 1)));
+}
+
+#[test]
+fn a_transfer_to_the_node_that_leads_already_is_done() {
+    let (stage, _players) = three();
+    let said = stage.tenure(&["transfer", "nightly", "--to", "alpha"]).done();
+    assert_eq!(said.out, "alpha leads `nightly` already, under term 1\n");
+    let said = stage.tenure(&["transfer", "nightly", "--to", "alpha", "--json"]).done().json();
+    assert_eq!((&said["leader_id"], &said["term"]), (&json!("alpha"), &json!(1)));
     assert_eq!(stage.leader(), Some((String::from("alpha"), 1)));
 }
 

@@ -5,12 +5,14 @@ mod connecting;
 #[cfg(feature = "server-tests")]
 mod encryption;
 mod handing_over;
+mod looking;
 mod partitions;
 #[cfg(feature = "server-tests")]
 mod passwords;
 mod reading;
 mod settings;
 mod stage;
+mod starting;
 mod story;
 mod streams;
 mod usage;

@@ -33,7 +33,7 @@ fn leader(url: &str, change: impl FnOnce(&mut Command) -> &mut Command) -> Said 
 fn it_comes_from_the_environment_or_from_a_file_that_a_flag_the_environment_or_the_settings_name() {
     let server = Postgres::start_protected(PASSWORD);
     let url = server.url();
-    let nobody = |said: Said| said.refused(1, "nightly");
+    let nobody = |said: Said| said.refused(69, "has no schema \"tenure\"");
     nobody(leader(&url, |command| command.env("TENURE_STORE_PASSWORD", PASSWORD)));
     for text in [PASSWORD.to_owned(), format!("{PASSWORD}\n"), format!("{PASSWORD}\r\n")] {
         let file = file(&text);
@@ -52,6 +52,26 @@ fn it_comes_from_the_environment_or_from_a_file_that_a_flag_the_environment_or_t
 }
 
 #[test]
+fn it_comes_from_where_the_tools_of_the_database_look_for_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let server = Postgres::start_protected(PASSWORD);
+    let (url, nothing) = (server.url(), "asks for a password, and there is none");
+    leader(&url, |command| command.env("PGPASSWORD", PASSWORD)).refused(69, "has no schema");
+    let escaped = PASSWORD.replace(':', "\\:");
+    let passwords = file(&format!("*:*:*:someone:other\n127.0.0.1:*:postgres:postgres:{escaped}\n"));
+    let from_file = || leader(&url, |command| command.env("PGPASSFILE", passwords.path()));
+    from_file().refused(69, "has no schema");
+    // What others may read is no secret, and `psql` ignores it too.
+    std::fs::set_permissions(passwords.path(), PermissionsExt::from_mode(0o644)).unwrap();
+    from_file().refused(69, nothing);
+    // Ours goes first.
+    let said =
+        leader(&url, |command| command.env("PGPASSWORD", PASSWORD).env("TENURE_STORE_PASSWORD", "another"));
+    said.refused(69, "password authentication failed");
+    leader(&url, |command| command.env("PGSSLMODE", "verify-ca")).refused(2, "PGSSLMODE=verify-ca");
+}
+
+#[test]
 fn a_wrong_one_is_refused_by_the_store_and_not_repeated() {
     let server = Postgres::start_protected("right");
     let words = "password authentication failed";
@@ -65,7 +85,7 @@ fn a_wrong_one_is_refused_by_the_store_and_not_repeated() {
     leader(&url, |command| command).refused(69, "asks for a password, and there is none");
     // What stands in the URL goes first.
     let url = server.url_as("postgres:right");
-    leader(&url, |command| command.env("TENURE_STORE_PASSWORD", PASSWORD)).refused(1, "nightly");
+    leader(&url, |command| command.env("TENURE_STORE_PASSWORD", PASSWORD)).refused(69, "has no schema");
     // Waiting would not make it right.
     let run = command()
         .args(["run", "--election", "nightly", "--store", &server.url(), "--", "true"])

@@ -11,7 +11,7 @@ const LIFE: Duration = Duration::from_secs(60);
 #[test]
 fn the_leader_is_one_word_and_nobody_is_an_answer_too() {
     let stage = Stage::new();
-    let said = stage.tenure(&["leader", "nightly"]).refused(1, "nobody leads `nightly`");
+    let said = stage.tenure(&["leader", "nightly"]).refused(1, "no election `nightly`");
     assert_eq!(said.out, "");
     let _alpha = stage.leads("alpha");
     let said = stage.tenure(&["leader", "nightly"]).done();

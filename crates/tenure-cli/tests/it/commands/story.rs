@@ -18,7 +18,10 @@ fn a_term_that_lasts_is_told_with_whom_it_followed_and_why() {
     assert!(said.out.contains(": it resigned (asked to make way for beta).\n"), "{said:?}");
     assert!(said.out.contains("\nNobody led for "), "{said:?}");
     assert!(said.out.contains("\nIt still leads, "), "{said:?}");
-    assert!(said.out.contains("transfer_requested  nightly  alpha  term 1  to=beta\n"), "{said:?}");
+    assert!(
+        said.out.contains("transfer_requested  nightly       alpha           term 1    to=beta\n"),
+        "{said:?}"
+    );
 }
 
 #[test]

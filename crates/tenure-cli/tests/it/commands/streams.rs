@@ -27,7 +27,7 @@ fn the_history_is_told_oldest_first() {
     assert!(elected["data"].is_object());
     let text = stage.tenure(&["events"]).done().out;
     let line = text.lines().nth(2).unwrap();
-    assert!(line.ends_with("Z  leader_elected      nightly  alpha  term 1"), "{line}");
+    assert!(line.ends_with("Z  leader_elected      nightly       alpha           term 1"), "{line}");
     assert!(text.lines().next().unwrap().contains("  hostname="), "{text}");
 }
 

@@ -119,3 +119,45 @@ fn help_shows_no_secret_of_the_environment() {
     let help = Said::of(&help).done();
     assert!(help.out.contains("TENURE_STORE") && !help.out.contains("secret"), "{}", help.out);
 }
+
+#[test]
+fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
+    let said = Said::of(
+        &command().arg("version").env("TENURE_TTTL", "1s").env("TENURE_TTL", "1s").output().unwrap(),
+    );
+    let warning =
+        "tenure: warning: TENURE_TTTL in the environment is no setting of Tenure; did you mean `ttl`?\n";
+    assert_eq!(said.done().err, warning);
+}
+
+#[test]
+fn a_wrong_value_in_the_environment_is_blamed_on_its_variable() {
+    let said = Said::of(&command().args(["config", "show"]).env("TENURE_TTL", "soon").output().unwrap());
+    said.refused(2, "invalid value 'soon' for TENURE_TTL in the environment");
+    let flag = command().args(["config", "show", "--ttl", "soon"]).env("TENURE_TTL", "soon").output();
+    Said::of(&flag.unwrap()).refused(2, "invalid value 'soon' for '--ttl <TIME>'");
+}
+
+#[test]
+fn the_help_of_run_groups_its_options() {
+    let help = tenure(&["run", "--help"]).done().out;
+    for heading in ["Options:", "Node:", "Health check:", "HTTP API:", "Store and output:"] {
+        assert!(help.lines().any(|line| line == heading), "{heading} is not in {help}");
+    }
+}
+
+#[test]
+fn the_log_has_no_colours_in_a_file() {
+    let stage = super::stage::Stage::new();
+    let said = stage.tenure(&["run", "--election", "nightly", "-v", "--", "true"]).done();
+    assert!(said.err.contains("node_joined") && !said.err.contains('\u{1b}'), "{said:?}");
+}
+
+#[test]
+fn localhost_is_an_address_and_a_task_list_has_a_domain_by_default() {
+    tenure(&["config", "show", "--listen", "localhost:8001"]).done();
+    tenure(&["config", "show", "--listen", "somewhere"]).refused(2, "write it like 127.0.0.1:8001");
+    let stage = super::stage::Stage::new();
+    stage.tenure(&["partitions", "create", "invoices", "--count", "4"]).done();
+    assert!(stage.tenure(&["partitions", "list"]).done().out.contains("default/invoices"));
+}

@@ -51,10 +51,12 @@ impl Terminal {
         let bin = directory.path().join("bin");
         std::fs::create_dir(&bin).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_tenure"), bin.join("tenure")).unwrap();
-        // The program of all examples.
-        let job = directory.path().join("job");
-        std::fs::write(&job, "#!/bin/sh\necho working\n").unwrap();
-        std::fs::set_permissions(&job, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // The programs of all examples.
+        for name in ["job", "scheduler", "migrate"] {
+            let program = directory.path().join(name);
+            std::fs::write(&program, "#!/bin/sh\necho working\n").unwrap();
+            std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
         std::fs::write(directory.path().join("token"), "correct-horse-battery-staple\n").unwrap();
         std::fs::copy(root().join("deploy/tenure.toml"), directory.path().join("tenure.toml")).unwrap();
         let (postgres, mysql, zookeeper, raft) =
@@ -161,6 +163,10 @@ impl Terminal {
 
 fn run_all(document: &Document) {
     let mut terminal = Terminal::new();
+    if document.path == "docs/what-happens-when.md" {
+        // It is for people who have nodes already, and so a store.
+        terminal.run(&document.path, "tenure check --write");
+    }
     for block in &document.blocks {
         for line in block.commands() {
             let excepted = EXCEPTIONS.iter().any(|(start, _)| line.starts_with(start));

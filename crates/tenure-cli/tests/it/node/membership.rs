@@ -48,6 +48,19 @@ fn a_node_that_is_told_to_stop_hands_over_and_deregisters() {
 }
 
 #[test]
+fn a_node_tells_that_its_store_is_away_and_that_it_is_back() {
+    let stage = Stage::new();
+    let nodes = stage.cluster(&["a"], &["--ttl", TTL]);
+    let until_said = |words: &str| until(words, || nodes[0].said().contains(words).then_some(()));
+    stage.place().take_away();
+    until_said("the store does not answer, trying again: ");
+    until_said("in jeopardy: unless the store answers within ");
+    until_said("is over for this node: no renewal succeeded in time; it stands again once the store answers");
+    stage.place().bring_back();
+    until_said("the store answers again, after ");
+}
+
+#[test]
 fn a_node_that_was_retired_while_it_was_stopped_registers_again_by_itself() {
     let stage = Stage::new();
     let nodes = stage.cluster(&["a", "b"], &["--ttl", TTL]);

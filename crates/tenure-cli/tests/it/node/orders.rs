@@ -10,6 +10,9 @@ fn leadership_is_handed_over_to_whom_was_named_or_to_the_first_in_line() {
     let asked = nodes[1].transfer("b").says(202);
     assert_eq!(asked, serde_json::json!({"leader_id": "a", "term": 1, "to": "b"}));
     nodes[1].until_ok("/leader");
+    // The same order once more is no error.
+    let again = nodes[0].transfer("b").says(200);
+    assert_eq!((&again["leader_id"], &again["to"]), (&"b".into(), &"b".into()), "{again}");
     until("the first stands again", || (nodes[0].get("/follower").status == 200).then_some(()));
     // Any node takes the order; an empty body means this node's election, and the first in line.
     let asked = until("it stands", || {

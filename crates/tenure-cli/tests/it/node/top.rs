@@ -71,7 +71,7 @@ fn top_reads_a_node_and_another_one_when_that_dies() {
     let top = Terminal::run(&stage, &format!("top --api http://{}", nodes[0].address));
     let pages = nodes[1].address.to_string();
     top.shows(&[
-        "coordinator · 3 nodes",
+        "coordinator · 3 live nodes",
         "alpha leads under term",
         "left unless it renews",
         &pages,
@@ -92,7 +92,12 @@ fn top_reads_a_store_and_shows_the_same() {
     let stage = Stage::new();
     let _nodes = stage.cluster(&["alpha", "beta"], &["--task-list", "billing/invoices=8"]);
     let top = Terminal::run(&stage, "top");
-    top.shows(&["coordinator · 2 nodes", "alpha leads under term 1", "left unless it renews", "node_joined"]);
+    top.shows(&[
+        "coordinator · 2 live nodes",
+        "alpha leads under term 1",
+        "left unless it renews",
+        "node_joined",
+    ]);
     top.shows(&["8 partitions: 0 owned, 0 being given up, 8 vacant"]);
     top.quit();
     let other = Terminal::run(&stage, "top nightli");

@@ -55,10 +55,14 @@ fn a_store_that_goes_away_while_leading_ends_the_program_and_its_return_starts_i
     let beat = stage.beat_of("alpha", 0);
     stage.place().take_away();
     until("the program is gone", || (!lives(beat.pid)).then_some(()));
-    first.until_said("no renewal succeeded in time");
+    // Each of it in a line, without -v.
+    first.until_said("the store does not answer, trying again: ");
+    first.until_said("in jeopardy: unless the store answers within ");
+    first.until_said("no renewal succeeded in time; stopping the program, and standing again once the store");
     let back = now();
     stage.place().bring_back();
     stage.beat_of("alpha", back);
+    first.until_said("the store answers again, after ");
     // More where the machine let one of them lapse meanwhile.
     assert!(witness::no_overlap(&stage.log()).len() >= 2);
 }

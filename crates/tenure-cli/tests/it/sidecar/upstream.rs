@@ -46,8 +46,15 @@ fn an_upstream_that_cannot_be_is_refused_before_anything_starts() {
     for (upstream, says) in
         [("9000", "no URL"), ("ftp://127.0.0.1", "scheme"), ("http://me@x.example", "user")]
     {
-        let output =
-            tenure(&["node", "--store", "memory:", "--listen", "127.0.0.1:0", "--upstream", upstream]);
+        let output = tenure(&[
+            "node",
+            "--store",
+            "sqlite:/no/such/x.db",
+            "--listen",
+            "127.0.0.1:0",
+            "--upstream",
+            upstream,
+        ]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && said.contains(says), "{upstream}: {said}");
     }

@@ -1,0 +1,61 @@
+//! What `run` and `node` say before anything else: which store they use, and who can take part.
+
+use super::stage::{Said, command, tenure};
+
+/// Runs nothing of consequence on the default store of a user of its own.
+fn run(change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command) -> Said {
+    let state = tempfile::tempdir().unwrap();
+    let mut command = command();
+    command.args(["run", "--election", "nightly", "--namespace", "blue"]);
+    change(command.env("XDG_STATE_HOME", state.path()).env_remove("KUBERNETES_SERVICE_HOST"));
+    Said::of(&command.args(["--", "true"]).output().unwrap())
+}
+
+#[test]
+fn the_first_line_names_store_and_namespace_and_who_takes_part() {
+    let said = run(|command| command).done();
+    let first = said.err.lines().next().unwrap();
+    assert!(first.starts_with("tenure: store sqlite:/"), "{first}");
+    let words = "/tenure/tenure.db, namespace `blue`; there is no --store, so only processes on this machine";
+    assert!(first.contains(words), "{first}");
+    assert!(!said.err.contains("warning"), "{said:?}");
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", directory.path().join("x.db").display());
+    let said = run(|command| command.args(["--store", &url])).done();
+    assert_eq!(said.err.lines().next(), Some(format!("tenure: store {url}, namespace `blue`").as_str()));
+}
+
+#[test]
+fn the_first_line_shows_no_password() {
+    let url = "postgres://me:s3cr3t@127.0.0.1:1/db";
+    let said = run(|command| command.args(["--store", url, "--start-timeout", "100ms"]));
+    assert_eq!(said.code, Some(69), "{said:?}");
+    assert!(said.err.starts_with("tenure: store postgres://me:***@127.0.0.1:1/db, namespace `blue`\n"));
+    assert!(!said.err.contains("s3cr3t"), "{said:?}");
+}
+
+#[test]
+fn waiting_for_the_store_says_why_and_gives_up_in_the_time_that_was_given() {
+    for command in [&["run", "--election", "x"][..], &["node", "--listen", "127.0.0.1:0"]] {
+        let flags = ["--store", "mysql://me@127.0.0.1:1/db", "--start-timeout", "3s"];
+        let program = if command[0] == "run" { &["--", "true"][..] } else { &[] };
+        let said = tenure(&[command, &flags, program].concat());
+        let last = "could not be reached within 3s (--start-timeout): ";
+        let said = said.refused(69, last);
+        let waits = "waiting for the store, trying again every second: ";
+        let waiting: Vec<_> = said.err.lines().filter(|line| line.contains(waits)).collect();
+        assert!(matches!(waiting[..], [line] if line.contains("127.0.0.1:1")), "{said:?}");
+    }
+}
+
+#[test]
+fn a_file_as_the_store_of_several_machines_is_warned_of() {
+    let said = run(|command| command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1")).done();
+    assert!(said.err.contains("warning: this is a Kubernetes pod"), "{said:?}");
+    assert!(said.err.contains("every machine elects a leader of its own"), "{said:?}");
+    let said = tenure(&["node", "--listen", "0.0.0.0:0"]).refused(2, "there is no TLS");
+    assert!(said.err.contains("warning: --listen 0.0.0.0:0 is for other machines"), "{said:?}");
+    let store = ["--store", "sqlite:/no/such/x.db"];
+    let said = run(|command| command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1").args(store));
+    assert!(!said.err.contains("warning"), "{said:?}");
+}
