@@ -63,6 +63,9 @@ impl Calm {
             Step::Stay => {
                 self.unmoved(world, "although nothing happened")?;
                 the_living_are_seen(world)?;
+                // From here on others lead for a reason. And a candidate that only reads may claim when the store is
+                // away for a moment: only then does the store know that it stands, and a leader can make way for it.
+                world.fails_back = false;
                 (Step::BlipBegins, world.dice.below(ttl / 2))
             }
             Step::BlipBegins => {
@@ -77,8 +80,6 @@ impl Calm {
             }
             Step::BlipOver => {
                 self.unmoved(world, "although the store was away only for a moment (L3)")?;
-                // From here on others lead for a reason.
-                world.fails_back = false;
                 let bound = self.resign_all(world);
                 (Step::HandOver, bound)
             }

@@ -143,7 +143,7 @@ impl World {
 
     /// A request of a candidate that fails back reaches the store.
     pub(crate) fn make_way(&mut self, asking: Asking) {
-        if self.store_ails.hangs > 0 || self.store_ails.refuses > 0 {
+        if self.store_ails.hangs > 0 || self.store_ails.refuses > 0 || !self.fails_back {
             return;
         }
         let Asking { node, election, leader, step, .. } = asking;
