@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tenure::{ConnectError, Labels, Node, NodeBuilder, Setup, StartError, Store, StoreError};
+use tenure::{ConnectError, Labels, Node, NodeBuilder, SettingsError, Setup, StartError, Store, StoreError};
 use tenure_store::clock;
 
 use crate::cli::{Global, NodeSettings, SeatSettings};
@@ -121,9 +121,16 @@ pub async fn start(
         }
         StartError::TimedOut { limit, problem } => gave_up(settings.start_timeout.unwrap_or(limit), &problem),
         StartError::Misconfigured { .. } => Failure::Store(chain(&error)),
+        StartError::Settings(error) => Failure::Usage(by_its_flag(&error)),
         StartError::System(_) | StartError::DriverDied => Failure::System(chain(&error)),
         _ => Failure::Usage(chain(&error)),
     })
+}
+
+/// The problem under the name that the setting has on the command line.
+fn by_its_flag(error: &SettingsError) -> String {
+    let setting = error.setting();
+    error.to_string().replace(&format!("`{setting}`"), &format!("`--{}`", setting.replace('_', "-")))
 }
 
 fn gave_up(limit: Duration, problem: &str) -> Failure {

@@ -30,37 +30,50 @@ pub struct Settings {
     pub priority: i32,
 }
 
-/// Settings that cannot work, with the inequality that fails.
+/// A setting that cannot work, with its limit and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{inequality} does not hold: {left} is not {relation} {right}; {advice}")]
+#[error("`{setting}` is {value}, but must be {relation} {limit}{because}; {advice}")]
 pub struct SettingsError {
-    inequality: &'static str,
+    setting: &'static str,
+    value: String,
     relation: &'static str,
-    left: String,
-    right: String,
+    limit: String,
+    because: &'static str,
     advice: &'static str,
 }
 
 impl SettingsError {
-    /// The inequality by the names of the settings, such as `ttl ≥ 50ms`.
+    /// The name of the setting, such as `renew_every`.
     #[must_use]
-    pub const fn inequality(&self) -> &'static str {
-        self.inequality
+    pub const fn setting(&self) -> &'static str {
+        self.setting
     }
 }
 
-/// Refuses `left` above `right`.
+/// Refuses a value of a setting above the limit.
 pub(crate) fn at_most(
-    inequality: &'static str,
-    left: Duration,
-    right: Duration,
+    setting: &'static str,
+    value: Duration,
+    limit: Duration,
+    because: &'static str,
     advice: &'static str,
 ) -> Result<(), SettingsError> {
-    if left <= right {
-        return Ok(());
-    }
-    let (left, right) = (format!("{left:?}"), format!("{right:?}"));
-    Err(SettingsError { inequality, relation: "at most", left, right, advice })
+    let (told, most) = (format!("{value:?}"), format!("{limit:?}"));
+    let error = SettingsError { setting, value: told, relation: "at most", limit: most, because, advice };
+    if value <= limit { Ok(()) } else { Err(error) }
+}
+
+/// Refuses a value of a setting below the limit.
+fn at_least(
+    setting: &'static str,
+    value: Duration,
+    limit: Duration,
+    advice: &'static str,
+) -> Result<(), SettingsError> {
+    let (told, least) = (format!("{value:?}"), format!("{limit:?}"));
+    let error =
+        SettingsError { setting, value: told, relation: "at least", limit: least, because: "", advice };
+    if value >= limit { Ok(()) } else { Err(error) }
 }
 
 impl Settings {
@@ -79,7 +92,8 @@ impl Settings {
         }
     }
 
-    /// How long a leader may act on one renewal, on its own clock: `ttl·(1−ρ)/(1+ρ) − stop_margin`.
+    /// How long a leader may act on one renewal, on its own clock: the ttl as the slowest clock counts it, less
+    /// `stop_margin`.
     #[must_use]
     pub fn lease(&self, ttl: Duration) -> Duration {
         self.drift.slow(ttl).saturating_sub(self.stop_margin)
@@ -88,7 +102,7 @@ impl Settings {
     /// Refuses settings that cannot work.
     ///
     /// # Errors
-    /// The first inequality that fails, by name and number.
+    /// The first setting that cannot work, with its limit.
     pub fn validate(&self) -> Result<(), SettingsError> {
         self.validate_for(self.ttl)
     }
@@ -96,26 +110,33 @@ impl Settings {
     /// The same, for the ttl that a store granted instead of the one asked for.
     ///
     /// # Errors
-    /// The first inequality that fails, by name and number.
+    /// The first setting that cannot work, with its limit.
     pub fn validate_for(&self, ttl: Duration) -> Result<(), SettingsError> {
-        at_most("50ms ≤ ttl", MIN_TTL, ttl, "raise ttl (10s is the default)")?;
-        at_most("ttl ≤ 24h", ttl, MAX_TTL, "lower ttl: it is what a crash may cost (10s is the default)")?;
-        at_most("1ms ≤ renew_every", Duration::from_millis(1), self.renew_every, "raise renew_every")?;
-        at_most("1ms ≤ poll_every", Duration::from_millis(1), self.poll_every, "raise poll_every")?;
-        at_most("poll_every ≤ ttl", self.poll_every, ttl, "lower poll_every (ttl/6 is the default)")?;
+        at_least("ttl", ttl, MIN_TTL, "raise it (10s is the default)")?;
+        at_most("ttl", ttl, MAX_TTL, "", "lower it: a crash may cost that much (10s is the default)")?;
+        at_least(
+            "renew_every",
+            self.renew_every,
+            Duration::from_millis(1),
+            "raise it (ttl/3 is the default)",
+        )?;
+        at_least("poll_every", self.poll_every, Duration::from_millis(1), "raise it (ttl/6 is the default)")?;
+        at_most("poll_every", self.poll_every, ttl, ", the ttl", "lower it (ttl/6 is the default)")?;
         at_most(
-            "stop_margin ≤ ttl·(1−ρ)/(1+ρ) / 2",
+            "stop_margin",
             self.stop_margin,
             self.drift.slow(ttl) / 2,
-            "lower stop_margin or raise ttl",
+            ", half of the ttl as a slow clock counts it",
+            "lower it (ttl/20 is the default), or raise the ttl",
         )?;
         at_most(
-            "renew_every + ttl/6 ≤ ttl·(1−ρ)/(1+ρ) − stop_margin",
-            self.renew_every + ttl / 6,
-            self.lease(ttl),
-            "lower renew_every (ttl/3 is the default), so that three attempts fit before the deadline",
+            "renew_every",
+            self.renew_every,
+            self.lease(ttl).saturating_sub(ttl / 6),
+            ", so that three attempts fit before the lease ends",
+            "lower it (ttl/3 is the default)",
         )?;
-        at_most("takeover_delay ≤ 24h", self.takeover_delay, MAX_TTL, "lower takeover_delay")
+        at_most("takeover_delay", self.takeover_delay, MAX_TTL, "", "lower it")
     }
 }
 
@@ -143,18 +164,34 @@ mod tests {
     }
 
     #[test]
-    fn impossible_settings_are_refused_with_the_inequality_that_fails() {
-        assert!(refusal(|s| *s = Settings::new(Duration::ZERO)).starts_with("50ms ≤ ttl does not hold"));
+    fn impossible_settings_are_refused_with_their_limit_and_what_to_do() {
         let year = Duration::from_secs(365 * 24 * 3600);
-        assert!(refusal(|s| *s = Settings::new(year)).contains("ttl ≤ 24h does not hold: 31536000s"));
-        assert!(
-            refusal(|s| s.renew_every = Duration::from_secs(11)).contains("lower renew_every (ttl/3"),
-            "a renewal interval above the ttl"
-        );
-        assert!(refusal(|s| s.renew_every = Duration::ZERO).contains("1ms ≤ renew_every"));
-        assert!(refusal(|s| s.stop_margin = Duration::from_secs(5)).contains("stop_margin ≤"));
-        assert!(refusal(|s| s.poll_every = Duration::from_secs(60)).contains("poll_every ≤ ttl"));
-        assert!(refusal(|s| s.poll_every = Duration::ZERO).contains("1ms ≤ poll_every"));
-        assert!(refusal(|s| s.takeover_delay = year).contains("takeover_delay ≤ 24h"));
+        for (told, refused) in [
+            (
+                refusal(|s| *s = Settings::new(Duration::ZERO)),
+                "`ttl` is 0ns, but must be at least 50ms; raise it",
+            ),
+            (
+                refusal(|s| *s = Settings::new(year)),
+                "`ttl` is 31536000s, but must be at most 86400s; lower it",
+            ),
+            (
+                refusal(|s| s.renew_every = Duration::from_secs(11)),
+                "`renew_every` is 11s, but must be at most 6.01",
+            ),
+            (refusal(|s| s.renew_every = Duration::ZERO), "`renew_every` is 0ns, but must be at least 1ms"),
+            (
+                refusal(|s| s.stop_margin = Duration::from_secs(5)),
+                "`stop_margin` is 5s, but must be at most 4.09",
+            ),
+            (refusal(|s| s.poll_every = Duration::from_secs(60)), "must be at most 10s, the ttl; lower it"),
+            (refusal(|s| s.poll_every = Duration::ZERO), "`poll_every` is 0ns, but must be at least 1ms"),
+            (
+                refusal(|s| s.takeover_delay = year),
+                "`takeover_delay` is 31536000s, but must be at most 86400s",
+            ),
+        ] {
+            assert!(told.contains(refused), "{told}");
+        }
     }
 }

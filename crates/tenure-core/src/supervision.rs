@@ -53,14 +53,14 @@ impl SupervisionRules {
     /// restarts are too far apart to exceed the budget: a leader that does nothing.
     ///
     /// # Errors
-    /// The inequality that fails, by name and number.
+    /// What the restarts may take in all, and its limit.
     pub fn validate(&self) -> Result<(), SettingsError> {
         let pauses: Duration = (1..=self.restarts).map(|failures| self.pause(failures)).sum();
         let starts = self.children.iter().filter_map(|child| child.start_within).max().unwrap_or_default();
-        let advice = "raise within, or lower restarts, the pauses or start_within, so that the budget can be \
-                      used up at all";
+        let because = ", `within`, or the budget could never be used up";
+        let advice = "raise `within`, or lower `restarts`, the pauses or `start_within`";
         let spent = pauses.saturating_add(starts.saturating_mul(self.restarts));
-        at_most("restarts · start_within + their pauses ≤ within", spent, self.within, advice)
+        at_most("restarts × start_within + their pauses", spent, self.within, because, advice)
     }
 
     /// How long an orderly stop takes at most, if everything can be aborted.

@@ -54,7 +54,7 @@ pub enum StartError {
     Settings(#[from] SettingsError),
     /// The drift is beyond what can be counted on. Nothing was touched.
     #[error(
-        "drift ≤ 500‰ does not hold: {thousandths}‰ is more; clocks that differ that much cannot be used"
+        "the drift is {thousandths} thousandths, but must be at most 500; clocks that differ that much cannot be used"
     )]
     Drift {
         /// What was asked for.

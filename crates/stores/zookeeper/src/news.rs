@@ -50,6 +50,9 @@ async fn hear(strong: Arc<Inner>, inner: &Weak<Inner>) -> Result<(), StoreError>
     // Only who comes and goes: their renewals are nobody's news.
     let nodes = client.watch(&strong.paths().sessions(), AddWatchMode::Persistent).await;
     let mut nodes = nodes.map_err(|error| classify(&error, Over::Store))?;
+    // What happens to nodes that stay, such as that one is unhealthy.
+    let log = client.watch(&strong.paths().log(), AddWatchMode::Persistent).await;
+    let mut log = log.map_err(|error| classify(&error, Over::Store))?;
     // First listen, then look: in between, nothing can be missed.
     strong.listeners.post(&Hint::All);
     drop(strong);
@@ -59,6 +62,7 @@ async fn hear(strong: Arc<Inner>, inner: &Weak<Inner>) -> Result<(), StoreError>
             tokio::select! {
                 event = watch.changed() => event,
                 event = nodes.changed() => event,
+                event = log.changed() => event,
             }
         });
         drop(driven);

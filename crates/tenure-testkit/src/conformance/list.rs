@@ -87,7 +87,8 @@ macro_rules! __conformance_list {
                 what_is_written_is_in_the_history;
             names: awkward_names_are_kept_apart_and_come_back_whole;
             namespaces: they_share_nothing;
-            news: every_transition_reaches_another_connection, who_comes_and_goes_reaches_another_connection;
+            news: every_transition_reaches_another_connection, who_comes_and_goes_reaches_another_connection,
+                a_change_of_health_reaches_another_connection;
             opening: it_is_idempotent_and_a_sign_of_life, a_live_node_id_is_occupied_and_nothing_changes,
                 a_superseded_session_makes_way, a_silent_session_makes_way_by_exactly_its_pulse,
                 a_session_that_is_over_cannot_be_opened_again;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
-use tenure_store::{Hint, Hints};
+use tenure_store::{HealthReport, Hint, Hints, Problem};
 
 use super::cast::{Node, election, leading};
 use super::fixture::Fixture;
@@ -89,6 +89,23 @@ pub async fn who_comes_and_goes_reaches_another_connection(fixture: Arc<Fixture>
     if fixture.candidates_judge().await {
         listener.forget();
         assert!(here.retire(falls_silent.stamp()).await.expect("the store answers").value);
+        listener.hear(Hint::Nodes).await;
+    }
+}
+
+/// Whoever shows the nodes shows it without delay.
+pub async fn a_change_of_health_reaches_another_connection(fixture: Arc<Fixture>) {
+    if !fixture.pushes_news().await {
+        return;
+    }
+    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let mut listener = Listener { hints: there.news() };
+    let node = Node::open(&here, "a").await;
+    listener.hear(Hint::Nodes).await;
+    for (number, problem) in [(1, Some(Problem::new("no disk"))), (2, None)] {
+        listener.forget();
+        let report = HealthReport { session: node.session, number, problem };
+        assert!(here.report_health(report).await.expect("the store answers").value);
         listener.hear(Hint::Nodes).await;
     }
 }

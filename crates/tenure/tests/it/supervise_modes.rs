@@ -72,7 +72,7 @@ async fn what_cannot_work_is_refused_before_anything_is_started() {
     let homeless = tenure::supervise().mode(Mode::Shadow).child("x", fine);
     assert!(refusal(homeless).contains("the mode is `shadow`, but there is no election"));
     let endless = election.supervise().child("x", fine).restarts(100, Duration::from_secs(1));
-    assert!(refusal(endless).contains("≤ within does not hold"));
+    assert!(refusal(endless).contains("the budget could never be used up"));
     let ineligible = start(calm("b").eligible(false), &memory()).await.election("reports").unwrap();
     let supervisor = ineligible.supervise().child("x", fine).start().unwrap();
     assert!(matches!(&*soon(supervisor.ended()).await.unwrap_err(), ElectionError::NotEligible));

@@ -175,9 +175,12 @@ fn json_is_one_object_per_line_with_the_names_of_the_events() {
     let mut run = stage.run("alpha", &["--ttl", NEVER, "--json"], &["true"]);
     assert_eq!(run.code(), 0);
     let said = run.said();
-    let first: serde_json::Value = serde_json::from_str(said.lines().next().unwrap()).unwrap();
-    assert_eq!(first["event"], "leader_elected");
-    assert_eq!(first["election"], "nightly");
-    assert_eq!(first["node"], "alpha");
-    assert_eq!(first["term"], 1);
+    let lines: Vec<serde_json::Value> =
+        said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["event"], "using_store");
+    let elected = &lines[1];
+    assert_eq!(elected["event"], "leader_elected");
+    assert_eq!(elected["election"], "nightly");
+    assert_eq!(elected["node"], "alpha");
+    assert_eq!(elected["term"], 1);
 }

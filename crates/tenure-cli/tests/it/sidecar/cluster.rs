@@ -57,9 +57,11 @@ impl Cluster {
         for (number, upstream) in (1..).zip(upstreams) {
             let (id, listen) = (format!("node-{number}"), free_place().await);
             let address = format!("http://{listen}");
-            let given = ["node", "--election", "orders", "--ttl", "1s", "--store", &url, "--node", &id]
+            let ttl: &[&str] = if flags.contains(&"--ttl") { &[] } else { &["--ttl", "1s"] };
+            let given = ["node", "--election", "orders", "--store", &url, "--node", &id]
                 .into_iter()
                 .chain(["--listen", &listen, "--address", &address])
+                .chain(ttl.iter().copied())
                 .chain(["--upstream", upstream, "--leader-only", leader_only])
                 .chain(flags.iter().copied());
             let arguments: Vec<String> = given.map(str::to_owned).collect();
