@@ -84,7 +84,7 @@ mod tests {
         let most = "x".repeat(Problem::MOST);
         assert_eq!(Problem::new(&most).as_str(), most);
         for letter in ["x", "ü", "日", "🦀"] {
-            let problem = Problem::new(&letter.repeat(Problem::MOST));
+            let problem = Problem::new(&letter.repeat(Problem::MOST + 1));
             let kept = problem.as_str().strip_suffix('…').expect("it is marked as cut");
             assert!(kept.chars().all(|c| letter.contains(c)), "{problem}");
             assert!((Problem::MOST - 4..=Problem::MOST).contains(&problem.as_str().len()), "{problem}");
