@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use tenure::{Candidate, Drift, ElectionName, NodeRecord, NodeState, Store};
+use tenure::{Candidate, Drift, ElectionName, NodeId, NodeRecord, NodeState, Store};
 use tenure_core::Record;
 use tenure_http::Lease;
 use tenure_store::{EventKind, EventQuery, EventRecord, Limit, clock, newest};
@@ -113,7 +113,7 @@ impl Report {
         Ok(Self {
             lease: lease(&sight, &record, nodes, now, acquired_at),
             state: State::of(&sight, &record),
-            forecast: forecast(&sight, &record, &candidates, round_trip),
+            forecast: forecast(&sight, &record, &candidates, nodes, round_trip),
             candidates: candidates.iter().map(Standing::of).collect(),
             unhealthy: nodes.iter().filter_map(UnhealthyNode::of).collect(),
             heir: record.heir.map(|heir| heir.to_string()),
@@ -168,11 +168,13 @@ impl Standing {
 
 /// A candidate takes over when it has seen the leader silent for its whole ttl: where ages are known,
 /// at the instant that it is over; where they are not, counted from now on, on a clock that may be
-/// slow. Then it reads, and claims: two round trips.
+/// slow. One that registered after the leader's last renewal counts from when it registered. Then it reads, and
+/// claims: two round trips.
 fn forecast(
     sight: &Sight,
     record: &Record,
     candidates: &[Candidate],
+    nodes: &[NodeRecord],
     round_trip: Duration,
 ) -> Option<Forecast> {
     sight.leader_id.as_ref()?;
@@ -181,11 +183,18 @@ fn forecast(
         return Some(Forecast { successor: None, within_ms: None });
     };
     let silence = match age(pulse.age) {
-        Some(age) => pulse.ttl.saturating_sub(age),
+        Some(age) => pulse.ttl.saturating_sub(age.min(registered_for(&first.node, nodes))),
         None => pulse.ttl * 1000 / u32::from(1000 - Drift::DEFAULT.thousandths()),
     };
     let within_ms = Some(millis(silence + round_trip * 2));
     Some(Forecast { successor: Some(first.node.to_string()), within_ms })
+}
+
+/// How long ago a node registered, by the store's clock; zero if that cannot be told.
+fn registered_for(id: &NodeId, nodes: &[NodeRecord]) -> Duration {
+    let registered =
+        |node: &NodeRecord| Some(node.renewed_at.duration_since(node.opened_at).ok()? + age(node.pulse.age)?);
+    nodes.iter().find(|node| node.info.id == *id).and_then(registered).unwrap_or_default()
 }
 
 impl std::fmt::Display for Report {
@@ -241,7 +250,7 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use tenure::{NodeId, SessionId, Term};
+    use tenure::{NodeInfo, SessionId, Term};
     use tenure_core::{Age, Holder, Pulse, Stamp};
 
     use super::*;
@@ -257,16 +266,42 @@ mod tests {
         (sight, record, candidates)
     }
 
-    fn within(age: Age) -> Option<u64> {
+    /// A node that registered so long ago, and has just renewed.
+    fn node(id: &str, registered: Duration) -> NodeRecord {
+        let renewed_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
+        let stamp = Stamp { session: SessionId::from_u128(2), sequence: 1 };
+        NodeRecord {
+            info: NodeInfo::new(NodeId::new(id).unwrap(), "host"),
+            state: NodeState::Live,
+            pulse: Pulse { stamp, ttl: Duration::from_secs(9), age: Age::Exact(Duration::ZERO) },
+            opened_at: renewed_at - registered,
+            renewed_at,
+            unhealthy: None,
+        }
+    }
+
+    fn within_if_registered(age: Age, registered: Duration) -> Option<u64> {
         let (sight, record, candidates) = of(age, &["beta", "gamma"]);
-        let forecast = forecast(&sight, &record, &candidates, Duration::from_millis(3)).unwrap();
+        let nodes = [node("beta", registered)];
+        let forecast = forecast(&sight, &record, &candidates, &nodes, Duration::from_millis(3)).unwrap();
         assert_eq!(forecast.successor.as_deref(), Some("beta"));
         forecast.within_ms
+    }
+
+    fn within(age: Age) -> Option<u64> {
+        within_if_registered(age, Duration::from_secs(60))
     }
 
     #[test]
     fn a_take_over_is_expected_when_what_is_left_of_the_ttl_has_passed() {
         assert_eq!(within(Age::Exact(Duration::from_secs(2))), Some(7_006));
+    }
+
+    #[test]
+    fn a_candidate_that_registered_after_the_last_renewal_waits_a_whole_ttl() {
+        let renewed = Age::Exact(Duration::from_secs(3));
+        assert_eq!(within_if_registered(renewed, Duration::from_secs(1)), Some(8_006));
+        assert_eq!(within_if_registered(renewed, Duration::ZERO), Some(9_006));
     }
 
     #[test]
@@ -277,7 +312,7 @@ mod tests {
     #[test]
     fn without_candidates_nobody_is_expected() {
         let (sight, record, candidates) = of(Age::Exact(Duration::ZERO), &[]);
-        let forecast = forecast(&sight, &record, &candidates, Duration::ZERO).unwrap();
+        let forecast = forecast(&sight, &record, &candidates, &[], Duration::ZERO).unwrap();
         assert_eq!((forecast.successor, forecast.within_ms), (None, None));
     }
 }

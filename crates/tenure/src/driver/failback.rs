@@ -36,8 +36,9 @@ impl Driver {
             let (election, leader) = (slot.name.clone(), slot.leader().cloned());
             // As long as it stands behind somebody it looks again: its word may be lost, or priorities change.
             self.consider_failback(key, now);
+            let stands = self.slots.get(key).is_some_and(|slot| slot.failback_at.is_some());
             let well = self.health.as_ref().is_none_or(Health::is_well);
-            if let Some(leader) = leader.filter(|_| well) {
+            if let Some(leader) = leader.filter(|_| stands && well) {
                 self.ask_to_make_way(election, leader);
             }
         }

@@ -20,12 +20,12 @@ pub async fn play(demo: &mut Demo, nodes: u8) -> Result<Exit, Failure> {
     for _ in 0..nodes {
         demo.crew.add()?;
     }
-    let mut live = Live { screen: Screen::enter()?, running: None, measured: Vec::new() };
+    let mut live = Live { screen: Screen::enter()?, running: None, measured: Vec::new(), refusal: None };
     loop {
         live.screen.paint(&live.picture(demo))?;
         tokio::select! {
             key = live.screen.key() => match key {
-                Some(key) => live.press(demo, key).await?,
+                Some(key) => live.refusal = live.press(demo, key).await?,
                 None => return Ok(Exit::DONE),
             },
             looked = demo.look() => {
@@ -41,36 +41,47 @@ struct Live {
     /// What was done to a leader, until another leads.
     running: Option<Episode>,
     measured: Vec<String>,
+    /// Why the last key did nothing.
+    refusal: Option<String>,
 }
 
 impl Live {
-    async fn press(&mut self, demo: &mut Demo, key: char) -> Result<(), Failure> {
+    /// Does what the key stands for, or says why not.
+    async fn press(&mut self, demo: &mut Demo, key: char) -> Result<Option<String>, Failure> {
         match key {
-            'k' => self.strike(demo, Mischief::Kill).await?,
-            'r' => self.strike(demo, Mischief::Resign).await?,
-            's' => self.toggle(demo, Plight::Stopped, Mischief::Stop).await?,
-            'c' => self.toggle(demo, Plight::Cut, Mischief::Cut).await?,
-            'b' => demo.crew.names(Plight::Killed).iter().try_for_each(|name| demo.crew.restore(name))?,
-            'a' => _ = demo.crew.add()?,
-            _ => {}
+            'k' => self.strike(demo, Mischief::Kill).await,
+            'r' => self.strike(demo, Mischief::Resign).await,
+            's' => self.toggle(demo, Plight::Stopped, Mischief::Stop).await,
+            'c' => self.toggle(demo, Plight::Cut, Mischief::Cut).await,
+            'b' => match demo.crew.names(Plight::Killed).as_slice() {
+                [] => Ok(Some(String::from("no node is killed"))),
+                names => names.iter().try_for_each(|name| demo.crew.restore(name)).map(|()| None),
+            },
+            'a' => demo.crew.add().map(|_| None),
+            key => Ok(Some(format!("`{}` has no meaning here", key.escape_default()))),
         }
-        Ok(())
     }
 
     /// Whoever suffers it is released; if nobody does, the leader shall.
-    async fn toggle(&mut self, demo: &mut Demo, plight: Plight, mischief: Mischief) -> Result<(), Failure> {
+    async fn toggle(
+        &mut self,
+        demo: &mut Demo,
+        plight: Plight,
+        mischief: Mischief,
+    ) -> Result<Option<String>, Failure> {
         match demo.crew.names(plight).as_slice() {
             [] => self.strike(demo, mischief).await,
-            names => names.iter().try_for_each(|name| demo.crew.restore(name)),
+            names => names.iter().try_for_each(|name| demo.crew.restore(name)).map(|()| None),
         }
     }
 
-    async fn strike(&mut self, demo: &mut Demo, mischief: Mischief) -> Result<(), Failure> {
+    async fn strike(&mut self, demo: &mut Demo, mischief: Mischief) -> Result<Option<String>, Failure> {
         // One at a time, or nobody knows what was measured.
-        if self.running.is_none() {
-            self.running = demo.strike(mischief).await?;
+        if let Some(Episode { victim, mischief, .. }) = &self.running {
+            return Ok(Some(format!("wait until another leads: {victim} {}", mischief.done())));
         }
-        Ok(())
+        self.running = demo.strike(mischief).await?;
+        Ok(self.running.is_none().then(|| String::from("nobody leads yet")))
     }
 
     fn measure(&mut self, demo: &Demo) {
@@ -106,7 +117,7 @@ impl Live {
         if let Some(episode) = &self.running {
             lines.push(format!("  {} {} …", episode.victim, episode.mischief.done()));
         }
-        lines.push(String::new());
+        lines.push(self.refusal.as_ref().map_or_else(String::new, |refusal| format!("  {refusal}")));
         let room = rows.saturating_sub(lines.len() + KEYS.len() + 2);
         lines.extend(picture::events(&demo.scene, room));
         lines.push(String::new());
