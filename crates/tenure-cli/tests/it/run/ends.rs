@@ -24,6 +24,10 @@ fn how_the_program_ended_and_who_runs_it_next_is_said() {
     let mut first = stage.run("alpha", &["--ttl", NEVER], &sh(&script));
     first.until_said("leading");
     let _second = stage.witness("beta", &["--ttl", NEVER]);
+    until("beta stands", || {
+        let status = stage.tenure().args(["status", "nightly", "--json"]).output().unwrap();
+        String::from_utf8_lossy(&status.stdout).contains(r#""node_id":"beta""#).then_some(())
+    });
     std::fs::write(go, "").unwrap();
     assert_eq!(first.code(), 137);
     let words = "the program was ended by signal 9 (SIGKILL); the lease is free, and `beta` runs it next";
