@@ -94,6 +94,10 @@ fn a_cluster_is_degraded_until_enough_nodes_live() {
         (&health["clustering"], &health["version"]),
         (&Value::from("enabled"), &Value::from(env!("CARGO_PKG_VERSION")))
     );
+    // A cluster that recovers before it was recorded as degraded is recorded as neither.
+    until("it is recorded as degraded", || {
+        first.get("/cluster/events").body.contains("cluster_degraded").then_some(())
+    });
     let _second = stage.node("b", &["--min-nodes", "2"]);
     let health = until("it is healthy", || {
         Some(first.get("/cluster/health").says(200)).filter(|health| health["status"] == "healthy")
