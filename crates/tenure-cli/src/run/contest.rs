@@ -255,8 +255,9 @@ impl Supervisor<'_> {
     /// Who runs it next, as far as that is known.
     async fn next(&self) -> String {
         let look = async {
-            let leader = self.election.leader().await.ok()?.map(|leader| leader.node);
+            // In this order: a candidate that is elected in between is the leader.
             let standing = self.election.candidates().await.ok()?.into_iter().map(|candidate| candidate.node);
+            let leader = self.election.leader().await.ok()?.map(|leader| leader.node);
             let others = leader.into_iter().chain(standing);
             Some(others.map(|node| node.to_string()).find(|node| *node != self.voice.node))
         };
