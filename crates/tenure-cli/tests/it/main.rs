@@ -38,3 +38,4 @@ mod run_raft;
 mod run_zookeeper;
 #[cfg(feature = "server-tests")]
 mod sidecar;
+mod terminal;

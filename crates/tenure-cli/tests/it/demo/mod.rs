@@ -1,14 +1,15 @@
 //! `tenure demo` from outside: its transcript, and that nothing is left behind however it ends.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tenure_testkit::patience::until;
+
+use crate::terminal::Terminal;
 
 fn demo(place: &Path, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
@@ -132,27 +133,14 @@ fn the_nodes_die_with_a_demo_that_is_killed() {
 #[test]
 fn a_key_that_cannot_act_says_why() {
     let place = TempDir::new().unwrap();
-    // A terminal, by a program that every Debian has.
-    let mut command = Command::new("script");
-    command.args(["-qfec", concat!(env!("CARGO_BIN_EXE_tenure"), " demo --ttl 2s"), "/dev/null"]);
-    command.env("TMPDIR", place.path()).env("TERM", "xterm").env("NO_COLOR", "1");
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let shown = Arc::new(Mutex::new(Vec::new()));
-    let (mut screen, copy) = (child.stdout.take().unwrap(), Arc::clone(&shown));
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        while let Ok(read @ 1..) = screen.read(&mut buffer) {
-            copy.lock().unwrap().extend_from_slice(&buffer[..read]);
-        }
+    let mut demo = Terminal::run("demo --ttl 2s", |command| {
+        command.env("TMPDIR", place.path());
     });
-    let shows = |words: &str| String::from_utf8_lossy(&shown.lock().unwrap()).contains(words);
-    until("the demo is on the screen", || shows("bring the killed back"));
-    let mut keys = child.stdin.take().unwrap();
+    demo.shows(&["bring the killed back"]);
     for (key, why) in [("b", "no node is killed"), ("x", "`x` has no meaning here")] {
-        keys.write_all(key.as_bytes()).unwrap();
-        until(why, || shows(why));
+        demo.press(key);
+        demo.shows(&[why]);
     }
-    keys.write_all(b"q").unwrap();
-    assert!(child.wait().unwrap().success());
+    demo.quit();
     assert_nothing_is_left(place.path());
 }
