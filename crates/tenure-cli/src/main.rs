@@ -6,6 +6,7 @@
 //! | `settings` | flag > environment > file > default, and where each value came from |
 //! | `upstream` | the program beside a node: which requests it gets |
 //! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
+//! | `credentials` | user and password in a store URL: hidden from people, unambiguous for stores |
 //! | `clients` | passwords and TLS modes where the databases' own tools look for them |
 //! | `commands/` | one file per subcommand |
 //! | `registration`, `serving` | from settings to a registered node, and to its HTTP API |
@@ -22,6 +23,7 @@
 mod cli;
 mod clients;
 mod commands;
+mod credentials;
 mod failure;
 mod health;
 mod outage;

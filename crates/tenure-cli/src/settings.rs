@@ -13,6 +13,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use crate::cli::Cli;
+use crate::credentials::hide_secrets;
 use crate::failure::Failure;
 
 /// A command line that was understood.
@@ -300,30 +301,9 @@ impl Loaded {
     }
 }
 
-/// A store URL without its password.
-pub fn hide_secrets(value: &str) -> String {
-    let Some((scheme, rest)) = value.split_once("://") else { return value.to_owned() };
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, tail) = rest.split_at(end);
-    match authority.rsplit_once('@') {
-        Some((user, host)) if user.contains(':') => {
-            let user = user.split_once(':').map_or(user, |(user, _)| user);
-            format!("{scheme}://{user}:***@{host}{tail}")
-        }
-        _ => value.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_password_is_not_shown() {
-        assert_eq!(hide_secrets("postgres://me:s@cret@h1,h2/db?x=1"), "postgres://me:***@h1,h2/db?x=1");
-        assert_eq!(hide_secrets("postgres://me@h1/db"), "postgres://me@h1/db");
-        assert_eq!(hide_secrets("sqlite:./a.db"), "sqlite:./a.db");
-    }
 
     #[test]
     fn an_unknown_key_suggests_the_nearest() {

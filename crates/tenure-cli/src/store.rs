@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tenure::{ConnectError, Namespace, Options, Retention, Setup, Store, StoreError};
-use tenure_store::{StoreUrl, Told};
+use tenure_store::{StoreUrl, Told, UrlError};
 
 use crate::cli::{Global, SeatSettings};
 use crate::clients;
+use crate::credentials::{hide_secrets, unambiguous};
 use crate::failure::Failure;
-use crate::settings::hide_secrets;
 
 /// How long a question may take before the store counts as not reachable.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -45,12 +45,31 @@ pub async fn connect_to_scratch(global: &Global) -> Result<Arc<dyn Store>, Failu
 
 /// Why there is no connection; if the URL is wrong, with the URL as it was written.
 pub fn refused(global: &Global, error: ConnectError) -> Failure {
+    let error = match error {
+        // The command refuses it: nobody else could take part.
+        ConnectError::Url(UrlError::UnknownScheme { scheme, known }) => {
+            ConnectError::Url(UrlError::UnknownScheme { scheme, known: known.replace(", `memory:`", "") })
+        }
+        other => other,
+    };
     match (Failure::from(error), &global.store) {
-        (Failure::Usage(problem), Some(url)) if !problem.contains(url.as_str()) => {
+        (Failure::Usage(problem), Some(url)) => {
+            let problem = by_its_scheme(&problem, url);
             Failure::Usage(format!("store URL `{}`: {problem}", hide_secrets(url)))
         }
         (failure, _) => failure,
     }
+}
+
+/// The problem with the scheme that was written, where a store knows itself by another.
+fn by_its_scheme(problem: &str, url: &str) -> String {
+    let Some((written, parsed)) = url.split_once(':').zip(StoreUrl::parse(url).ok()) else {
+        return problem.to_owned();
+    };
+    let (written, known) = (written.0.to_ascii_lowercase(), parsed.scheme);
+    problem
+        .replace(&format!("`{known}:`"), &format!("`{written}:`"))
+        .replace(&format!("`{known}://"), &format!("`{written}://"))
 }
 
 async fn in_time(
@@ -98,7 +117,11 @@ pub fn url(global: &Global) -> Result<Option<String>, Failure> {
              machine, such as sqlite:/var/lib/tenure.db, or a server that all machines share",
         )));
     }
-    let url = with_password(url, || password(global))?;
+    // Before anything is added to it.
+    if let Err(UrlError::NoScheme(url)) = StoreUrl::parse(url) {
+        return Err(Failure::Usage(UrlError::NoScheme(hide_secrets(&url)).to_string()));
+    }
+    let url = with_password(&unambiguous(url)?, || password(global))?;
     let url = match url.split_once("://").map(|(scheme, _)| clients::is_postgres(scheme)) {
         Some(true) => match clients::ssl_mode()? {
             Some(mode) => with_parameter(&url, "sslmode", &mode),

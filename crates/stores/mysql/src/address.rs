@@ -115,7 +115,8 @@ fn decoded(text: &str) -> String {
 fn host(text: &str) -> Result<(String, u16), UrlError> {
     let (name, port) = match text.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => {
-            (name, port.parse().map_err(|_| wrong(&format!("`{port}` is no port")))?)
+            // It is not quoted: it is a password if somebody forgot the host.
+            (name, port.parse().map_err(|_| wrong("the port is not a number"))?)
         }
         _ => (text, PORT),
     };
@@ -173,7 +174,7 @@ mod tests {
         assert!(message("mysql://me@/db").contains("host is missing"));
         assert!(message("mysql://me@h1").contains("database is missing"));
         assert!(message("mysql://h1/db").contains("user is missing"));
-        assert!(message("mysql://me@h1:port/db").contains("`port` is no port"));
+        assert!(message("mysql://me@h1:port/db").contains("the port is not a number"));
         assert!(message("mysql://me@h1/db?schema=x").contains("unknown parameter `schema`"));
         assert!(message("mysql://me@h1/db?connect_timeout=0").contains("`connect_timeout=0` is wrong"));
         assert!(message("mysql://me@h1/db?sslmode=verify-ca").contains("`sslmode=verify-ca` is wrong"));

@@ -31,6 +31,45 @@ fn schemes_of_other_tools_are_taken_and_errors_quote_what_was_written() {
 }
 
 #[test]
+fn an_error_quotes_the_url_as_it_was_typed() {
+    for (url, words) in [
+        ("/var/lib/x.db", "tenure: `/var/lib/x.db` is no store URL: it has no scheme"),
+        ("mariadb://me@h1", "the store URL is wrong after `mariadb:`: the database is missing"),
+        ("mariadb://me@h1", "a right one is `mariadb://user@host/database`"),
+        ("zookeeper:h1", "the store URL is wrong after `zookeeper:`"),
+    ] {
+        let said = tenure(&["nodes", "--store", url]).refused(2, words);
+        assert!(!said.err.contains("namespace="), "{said:?}");
+    }
+    let said =
+        tenure(&["nodes", "--store", "postgress://me@h1/db"]).refused(2, "this build supports `sqlite:`");
+    assert!(!said.err.contains("memory:"), "the command has no use for it: {said:?}");
+}
+
+#[test]
+fn no_part_of_a_password_is_shown_however_it_is_written() {
+    for password in ["t0p/h1dden", "t0p?h1dden", "t0p@h1dden", "t0p#h1dden", "t0p/x?y#z@h1dden"] {
+        for scheme in ["postgres", "mysql", "zk", "nonsense"] {
+            let url = format!("{scheme}://me:{password}@127.0.0.1:1/db");
+            let run = ["run", "--election", "x", "--start-timeout", "100ms", "--store", &url, "--", "true"];
+            for words in [&run[..], &["nodes", "--store", &url], &["config", "show", "--store", &url]] {
+                let said = tenure(words);
+                let all = format!("{}{}", said.out, said.err);
+                assert!(!all.contains("t0p") && !all.contains("h1dden"), "{url}: {said:?}");
+                assert!(all.contains("127.0.0.1:1"), "what is no secret is told: {url}: {said:?}");
+            }
+        }
+    }
+    for url in ["//me:t0p@h/db", "me:t0p@h/db", "postgres://me:t0p/db", "mysql://me:t0p/db?password=t0p"] {
+        let said = tenure(&["nodes", "--store", url]);
+        assert!(said.code == Some(2) && !said.err.contains("t0p"), "{url}: {said:?}");
+    }
+    let words =
+        "in a password, write `/` as %2F, `?` as %3F and `@` as %40, or give it in TENURE_STORE_PASSWORD";
+    tenure(&["nodes", "--store", "postgres://me:a/b@h/db"]).refused(2, words);
+}
+
+#[test]
 fn a_store_that_cannot_be_used_has_a_code_of_its_own() {
     tenure(&["nodes", "--store", "sqlite:/no/such/x.db"]).refused(69, "/no/such/x.db` does not exist");
     let directory = tempfile::tempdir().unwrap();

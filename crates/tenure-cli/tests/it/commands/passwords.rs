@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use tempfile::NamedTempFile;
-use tenure_testkit::server::Postgres;
+use tenure_testkit::server::{MariaDb, Postgres};
 
 use super::stage::{Reaped, Said, command, tenure, until};
 
@@ -69,6 +69,20 @@ fn it_comes_from_where_the_tools_of_the_database_look_for_it() {
         leader(&url, |command| command.env("PGPASSWORD", PASSWORD).env("TENURE_STORE_PASSWORD", "another"));
     said.refused(69, "password authentication failed");
     leader(&url, |command| command.env("PGSSLMODE", "verify-ca")).refused(2, "PGSSLMODE=verify-ca");
+}
+
+#[test]
+fn the_variable_of_the_mysql_client_is_read_for_both_schemes_and_ours_goes_first() {
+    let server = MariaDb::start();
+    let url = server.url_as("keeper");
+    for url in [url.clone(), url.replace("mysql://", "mariadb://")] {
+        leader(&url, |command| command).refused(69, "keeper");
+        leader(&url, |command| command.env("MYSQL_PWD", "secret")).refused(69, "none of Tenure's tables");
+        let said = leader(&url, |command| {
+            command.env("MYSQL_PWD", "secret").env("TENURE_STORE_PASSWORD", "another")
+        });
+        said.refused(69, "keeper");
+    }
 }
 
 #[test]
