@@ -21,7 +21,7 @@ use crate::output;
 const PROGRAM: Ward = 0;
 
 /// How long it may take to find out who runs the program next.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// How a term of service ended.
 enum Served {
