@@ -241,7 +241,8 @@ async fn work_by_hand_ends_with_its_node_and_another_takes_over() {
     let node = with_a_probe(tenure::connect(&url).await.unwrap()).await.unwrap();
     let election = node.election("reports").unwrap();
     let work = tokio::spawn(async move { by_hand(&election).await.map_err(|error| error.to_string()) });
-    let other = Node::builder("worker-2").start(tenure::connect(&url).await.unwrap()).await.unwrap();
+    let other = Node::builder("worker-2").ttl(Duration::from_secs(60));
+    let other = other.start(tenure::connect(&url).await.unwrap()).await.unwrap();
     let next = other.election("reports").unwrap();
     let led = async || next.leader().await.unwrap().is_some();
     tenure_testkit::stage::until(led).await;

@@ -50,7 +50,8 @@ fn a_node_that_is_told_to_stop_hands_over_and_deregisters() {
 #[test]
 fn a_node_tells_that_its_store_is_away_and_that_it_is_back() {
     let stage = Stage::new();
-    let nodes = stage.cluster(&["a"], &["--ttl", "4s"]);
+    // Long enough from the first renewal that fails to the end for a busy machine to tell of both.
+    let nodes = stage.cluster(&["a"], &["--ttl", "10s", "--renew-every", "200ms"]);
     let until_said = |words: &str| until(words, || nodes[0].said().contains(words).then_some(()));
     stage.place().take_away();
     until_said("the store does not answer, trying again: ");

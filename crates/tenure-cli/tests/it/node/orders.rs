@@ -64,7 +64,7 @@ fn nobody_changes_anything_without_the_token_or_from_another_sites_page() {
 fn without_a_token_nothing_can_be_changed() {
     let stage = Stage::new();
     let mut command = stage.tenure();
-    command.args(["node", "--node", "a", "--listen", "127.0.0.1:0"]);
+    command.args(["node", "--node", "a", "--listen", "127.0.0.1:0", "--ttl", "1m"]);
     let node = stage.serve("a", command);
     node.until_ok("/leader");
     node.order("/cluster/resign", "").refuses(403, "--token-file");

@@ -16,6 +16,8 @@ fn a_program_that_is_run_has_the_same_api_beside_it() {
             "nightly",
             "--node",
             id,
+            "--ttl",
+            "1m",
             "--listen",
             "127.0.0.1:0",
             "--",

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::encryption;
-use super::stage::{Stage, TTL, until};
+use super::stage::{Stage, until};
 use crate::terminal::Terminal;
 
 /// The command in a terminal, on the stage's store.
@@ -20,8 +20,9 @@ fn terminal_with(stage: &Stage, line: &str, change: impl FnOnce(&mut Command)) -
 #[test]
 fn top_reads_a_node_and_another_one_when_that_dies() {
     let stage = Stage::new();
+    // Long enough for a terminal to start on a busy machine without costing anybody the lease.
     let mut nodes =
-        stage.cluster(&["alpha", "beta", "gamma"], &["--ttl", TTL, "--task-list", "billing/invoices=8"]);
+        stage.cluster(&["alpha", "beta", "gamma"], &["--ttl", "6s", "--task-list", "billing/invoices=8"]);
     let top = terminal(&stage, &format!("top --api http://{}", nodes[0].address));
     let pages = nodes[1].address.to_string();
     top.shows(&[
@@ -63,7 +64,7 @@ fn top_shows_an_unhealthy_node_with_its_problem() {
     let stage = Stage::new();
     let node = stage.node("alpha", &[]);
     node.until_ok("/leader");
-    let _other = stage.node("beta", &["--ttl", "3s", "--health-cmd", "exit 7"]);
+    let _other = stage.node("beta", &["--health-cmd", "exit 7"]);
     for line in [String::from("top"), format!("top --api http://{}", node.address)] {
         let top = terminal(&stage, &line);
         top.shows(&["alpha leads", " unhealthy ", "`exit 7` ended with exit status: 7", "node_unhealthy"]);

@@ -74,7 +74,7 @@ fn an_unhealthy_node_is_marked_with_its_problem() {
     let stage = Stage::new();
     let leader = stage.node("alpha", &[]);
     leader.until_ok("/leader");
-    let _other = stage.node("beta", &["--ttl", "3s", "--health-cmd", "exit 7 #<b id=owned>"]);
+    let _other = stage.node("beta", &["--health-cmd", "exit 7 #<b id=owned>"]);
     let mut browser = Browser::open(&format!("http://{}/", leader.address));
     let problem = "unhealthy: `exit 7 #<b id=owned>` ended with exit status: 7";
     shows(&mut browser, "#nodes", |text| text.contains(problem));
