@@ -122,7 +122,13 @@ impl Terminal {
         if goes_on {
             return self.start(place, &ours);
         }
-        let output = self.shell(&ours).output().unwrap();
+        // Whoever was started just now serves already, and may be about to stand.
+        let may_be_early =
+            ["tenure transfer ", "tenure explain "].iter().any(|start| ours.starts_with(start));
+        let output = until(&format!("{place}: `{ours}` is answered with yes"), || {
+            let output = self.shell(&ours).output().unwrap();
+            (!may_be_early || output.status.code() != Some(1)).then_some(output)
+        });
         let told = String::from_utf8_lossy(&output.stderr);
         // Who leads, how it stands, and whether the store is fast enough may be answered with no.
         let may_be_no =

@@ -1,7 +1,7 @@
 //! What changes something, and who may.
 
 use super::client::ask;
-use super::stage::{Stage, TOKEN, until};
+use super::stage::{Stage, TOKEN};
 
 #[test]
 fn leadership_is_handed_over_to_whom_was_named_or_to_the_first_in_line() {
@@ -13,12 +13,9 @@ fn leadership_is_handed_over_to_whom_was_named_or_to_the_first_in_line() {
     // The same order once more is no error.
     let again = nodes[0].transfer("b").says(200);
     assert_eq!((&again["leader_id"], &again["to"]), (&"b".into(), &"b".into()), "{again}");
-    until("the first stands again", || (nodes[0].get("/follower").status == 200).then_some(()));
+    stage.until_stand(&["a"]);
     // Any node takes the order; an empty body means this node's election, and the first in line.
-    let asked = until("it stands", || {
-        let answer = nodes[0].order("/cluster/resign", "");
-        (answer.status == 202).then(|| answer.says(202))
-    });
+    let asked = nodes[0].order("/cluster/resign", "").says(202);
     assert_eq!(asked["leader_id"], "b");
     nodes[0].until_ok("/leader");
 }

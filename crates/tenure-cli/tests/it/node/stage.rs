@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tempfile::TempDir;
 pub use tenure_testkit::patience::{HANG, until};
 
@@ -91,7 +92,18 @@ impl Stage {
         Served { child, id: id.to_owned(), address, said }
     }
 
-    /// Nodes that all see each other, the first of them leading.
+    /// Waits until these nodes stand for the election, or lead it: whoever resigns before that leads again.
+    pub fn until_stand(&self, ids: &[&str]) {
+        until(&format!("{ids:?} stand"), || {
+            let told = self.tenure().args(["status", "coordinator", "--json"]).output().unwrap();
+            let Ok(status) = serde_json::from_slice::<Value>(&told.stdout) else { return false };
+            let standing = status["candidates"].as_array().unwrap();
+            let stands = |id: &str| standing.iter().any(|candidate| candidate["node_id"] == id);
+            ids.iter().all(|id| status["leader_id"] == *id || stands(id))
+        });
+    }
+
+    /// Nodes that all see each other, the first of them leading, and the others standing behind it.
     pub fn cluster(&self, ids: &[&str], flags: &[&str]) -> Vec<Served> {
         let mut nodes = Vec::new();
         for id in ids {
@@ -116,6 +128,7 @@ impl Stage {
                 }
             });
         }
+        self.until_stand(ids);
         nodes
     }
 }
