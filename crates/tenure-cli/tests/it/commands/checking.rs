@@ -1,6 +1,6 @@
 //! Whether a store can be relied on, and how fast it is: check and bench.
 
-use super::stage::{Stage, fields, tenure};
+use super::stage::{Stage, fields, tenure, until};
 
 #[test]
 fn a_sound_store_is_found_sound_and_the_ttl_that_it_supports_is_told() {
@@ -62,15 +62,22 @@ fn what_is_wrong_is_a_warning_with_advice_and_the_answer_is_no() {
 
 #[test]
 fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
-    let stage = Stage::new();
-    let said = stage.tenure(&["bench", "--rounds", "3", "--crashes", "1", "--ttl", "4s", "--json"]).done();
+    let bench = ["bench", "--rounds", "3", "--crashes", "1", "--ttl", "6s", "--json"];
+    // A machine that is too busy for the ttl is told so, and measures again.
+    let (stage, said) = until("it is measured", || {
+        let stage = Stage::new();
+        let said = stage.tenure(&bench);
+        (!said.err.contains("give a longer --ttl")).then_some((stage, said))
+    });
+    let said = said.done();
     let report = said.json();
     let names = ["failover_ms", "handover_ms", "idle", "read_ms", "renew_ms", "ttl_ms"];
     assert_eq!(fields(&report), names, "{said:?}");
     assert_eq!(fields(&report["idle"]), ["cpu_percent", "other_requests", "renewals"]);
-    // A crash is only noticed by silence: a ttl from the last renewal, which was a third of it ago at most.
+    // A crash is only noticed by silence: a ttl from the last renewal. A lease is over when 15 % of the ttl are left, so
+    // who still leads, however late its last renewal was, is waited for that long at least.
     let took = |figure: &str| report[figure]["p50"].as_f64().unwrap();
-    assert!(took("failover_ms") > 2000.0 && took("handover_ms") > 0.0, "{report}");
+    assert!(took("failover_ms") >= 900.0 && took("handover_ms") > 0.0, "{report}");
     for listing in ["nodes", "elections", "events"] {
         assert_eq!(stage.tenure(&[listing, "--json"]).done().out, "", "{listing}");
     }

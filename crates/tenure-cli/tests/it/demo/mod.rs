@@ -11,12 +11,17 @@ use tenure_testkit::patience::until;
 
 use crate::terminal::Terminal;
 
-fn demo(place: &Path, flags: &[&str]) -> Command {
+/// Where nothing lapses but what something is done to, however busy the machine is.
+const CALM: &str = "6s";
+/// Where nobody minds who leads.
+const BRIEF: &str = "2s";
+
+fn demo(place: &Path, ttl: &str, flags: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("TENURE_")) {
         command.env_remove(name);
     }
-    command.args(["demo", "--ttl", "2s"]).args(flags);
+    command.args(["demo", "--ttl", ttl]).args(flags);
     command.env("TMPDIR", place).env("NO_COLOR", "1").stdin(Stdio::null());
     command
 }
@@ -45,7 +50,7 @@ fn nodes_of(place: &Path) -> Vec<Pid> {
 
 /// A demo that has said that somebody leads.
 fn begun(place: &Path) -> Child {
-    let mut child = demo(place, &["--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = demo(place, BRIEF, &["--json"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("elected")), "it ended before anybody was elected");
     // Read on, so that it is not the pipe that ends it.
@@ -60,7 +65,7 @@ fn signal(child: &Child, which: Signal) {
 #[test]
 fn the_tour_does_everything_once_and_tells_how_long_each_failover_took() {
     let place = TempDir::new().unwrap();
-    let output = demo(place.path(), &["--json"]).output().unwrap();
+    let output = demo(place.path(), CALM, &["--json"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let steps: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -75,22 +80,23 @@ fn the_tour_does_everything_once_and_tells_how_long_each_failover_took() {
     let elected: Vec<&Value> = steps.iter().filter(|step| step["step"] == "elected").collect();
     let terms: Vec<u64> = elected.iter().map(|step| step["term"].as_u64().unwrap()).collect();
     assert!(terms.is_sorted_by(|a, b| a < b), "terms rise: {terms:?}");
-    // What was killed, stopped or cut off is waited for: a ttl from its last renewal, which was a third of it ago.
+    // What was killed, stopped or cut off is waited for: a ttl from its last renewal. A lease is over when 15 % of the
+    // ttl are left, so who still leads, however late its last renewal was, is waited for that long at least.
     let took: Vec<u64> = elected[1..].iter().map(|step| step["failover_ms"].as_u64().unwrap()).collect();
-    assert!(took.len() == 4 && took[1..].iter().all(|millis| *millis >= 1000), "{took:?}");
+    assert!(took.len() == 4 && took[1..].iter().all(|millis| *millis >= 900), "{took:?}");
     assert_nothing_is_left(place.path());
 }
 
 #[test]
 fn people_read_a_transcript() {
     let place = TempDir::new().unwrap();
-    let output = demo(place.path(), &["--nodes", "2"]).output().unwrap();
+    let output = demo(place.path(), CALM, &["--nodes", "2"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let parts = [
         "2 nodes on this machine",
         "has joined: http://127.0.0.1:",
-        "leads under term 1",
+        "leads under term ",
         "is asked to resign",
         "handed over in",
         "is killed (kill -9)",
