@@ -113,10 +113,7 @@ impl Stage {
 
     /// Starts a command that goes on.
     pub fn spawn(&self, arguments: &[&str]) -> Running {
-        let mut child =
-            self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
-        Running { child: Reaped(child), out, err }
+        Running::start(&mut self.command(arguments))
     }
 
     /// A node that stands for `nightly`, and leads until it is asked to make way.
@@ -247,6 +244,12 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 impl Running {
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (out, err) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
+        Self { child: Reaped(child), out, err }
+    }
+
     /// The next line on stdout.
     #[track_caller]
     pub fn line(&self) -> String {

@@ -1,6 +1,6 @@
 //! What `run` and `node` say before anything else: which store they use, and who can take part.
 
-use super::stage::{Said, command, tenure};
+use super::stage::{Running, Said, command, tenure};
 
 /// Runs nothing of consequence on the default store of a user of its own.
 fn run(change: impl FnOnce(&mut std::process::Command) -> &mut std::process::Command) -> Said {
@@ -34,17 +34,32 @@ fn the_first_line_shows_no_password() {
     assert!(!said.err.contains("s3cr3t"), "{said:?}");
 }
 
+/// Both commands that wait for a store, with these flags and one that is not there.
+fn waiting(flags: &[&str]) -> [Vec<String>; 2] {
+    let (run, node) = (["run", "--election", "x"], ["node", "--listen", "127.0.0.1:0"]);
+    let store = ["--store", "mysql://me@127.0.0.1:1/db"];
+    [[&run[..], &store, flags, &["--", "true"]].concat(), [&node[..], &store, flags].concat()]
+        .map(|words| words.into_iter().map(str::to_owned).collect())
+}
+
+const WAITS: &str = "waiting for the store, trying again every second: ";
+
 #[test]
-fn waiting_for_the_store_says_why_and_gives_up_in_the_time_that_was_given() {
-    for command in [&["run", "--election", "x"][..], &["node", "--listen", "127.0.0.1:0"]] {
-        let flags = ["--store", "mysql://me@127.0.0.1:1/db", "--start-timeout", "3s"];
-        let program = if command[0] == "run" { &["--", "true"][..] } else { &[] };
-        let said = tenure(&[command, &flags, program].concat());
-        let last = "could not be reached within 3s (--start-timeout): ";
-        let said = said.refused(69, last);
-        let waits = "waiting for the store, trying again every second: ";
-        let waiting: Vec<_> = said.err.lines().filter(|line| line.contains(waits)).collect();
-        assert!(matches!(waiting[..], [line] if line.contains("127.0.0.1:1")), "{said:?}");
+fn waiting_for_the_store_says_why() {
+    for words in waiting(&[]) {
+        let waiting = Running::start(command().args(words));
+        let said = std::iter::repeat_with(|| waiting.complaint()).find(|line| line.contains(WAITS)).unwrap();
+        assert!(said.contains("127.0.0.1:1"), "{said}");
+    }
+}
+
+#[test]
+fn waiting_for_the_store_gives_up_in_the_time_that_was_given_and_repeats_nothing() {
+    for words in waiting(&["--start-timeout", "3s"]) {
+        let said = Said::of(&command().args(words).output().unwrap());
+        let said = said.refused(69, "could not be reached within 3s (--start-timeout): ");
+        let waiting: Vec<_> = said.err.lines().filter(|line| line.contains(WAITS)).collect();
+        assert!(waiting.windows(2).all(|two| two[0] != two[1]), "{said:?}");
     }
 }
 
