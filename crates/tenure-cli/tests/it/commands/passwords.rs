@@ -9,9 +9,9 @@ use tenure_testkit::server::{MariaDb, Postgres};
 use super::stage::{Reaped, Said, command, tenure, until};
 
 /// Has everything that means something in a URL, and nothing else on this machine holds it.
-const PASSWORD: &str = "s3cr3t:@/?#%&-of-the-store";
+const PASSWORD: &str = "0nly-h3re:@/?#%&-of-the-store";
 /// The part of it that is the same however it is written.
-const TRACE: &str = "s3cr3t";
+const TRACE: &str = "0nly-h3re";
 
 fn file(text: &str) -> NamedTempFile {
     let file = NamedTempFile::new().unwrap();
