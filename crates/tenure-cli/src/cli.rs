@@ -13,6 +13,7 @@ use tenure::{ElectionName, Namespace, NodeId, TaskListName};
 pub use partitions::{Counted, Create, Divided, Drain, Move, Partitions, Pause, Resize, TaskListSettings};
 
 use crate::health::HealthSettings;
+use crate::origins::Origins;
 use crate::upstream::UpstreamSettings;
 
 const AFTER: &str = "\
@@ -64,6 +65,9 @@ pub struct Global {
     /// Tell more on stderr; twice: even more
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub verbose: u8,
+    /// Where the values came from.
+    #[arg(skip)]
+    pub origins: Origins,
 }
 
 /// What a node is told: of `run`, and of everything else that stands.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `cli` | the words of the command line: subcommands and their flags |
 //! | `settings` | flag > environment > file > default, and where each value came from |
+//! | `origins` | what to call a setting that cannot work: a flag, a variable, a line of a file |
 //! | `upstream` | the program beside a node: which requests it gets |
 //! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
 //! | `credentials` | user and password in a store URL: hidden from people, unambiguous for stores |
@@ -25,6 +26,7 @@ mod clients;
 mod commands;
 mod credentials;
 mod failure;
+mod origins;
 mod health;
 mod outage;
 mod output;

@@ -14,6 +14,7 @@ use crate::failure::{Failure, chain};
 use crate::voice::Voice;
 use crate::{output, serving, severed, store};
 
+use crate::origins::Origins;
 /// How soon an unreachable store is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often it is said that it still cannot be reached.
@@ -121,14 +122,14 @@ pub async fn start(
         }
         StartError::TimedOut { limit, problem } => gave_up(settings.start_timeout.unwrap_or(limit), &problem),
         StartError::Misconfigured { .. } => Failure::Store(chain(&error)),
-        StartError::Settings(error) => Failure::Usage(by_its_flag(&error)),
+        StartError::Settings(error) => Failure::Usage(blamed(&error, &global.origins)),
         StartError::System(_) | StartError::DriverDied => Failure::System(chain(&error)),
         _ => Failure::Usage(chain(&error)),
     })
 }
 
-/// The problem under the name that the setting has on the command line.
-fn by_its_flag(error: &SettingsError) -> String {
+/// The problem under the name that the setting has where it was written.
+fn blamed(error: &SettingsError, origins: &Origins) -> String {
     let setting = error.setting();
     error.to_string().replace(&format!("`{setting}`"), &format!("`--{}`", setting.replace('_', "-")))
 }

@@ -15,6 +15,7 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 use crate::cli::Cli;
 use crate::credentials::hide_secrets;
 use crate::failure::Failure;
+use crate::origins::Origins;
 
 /// A command line that was understood.
 pub struct Loaded {
@@ -70,8 +71,7 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Ref
         parsed => parsed.map_err(|error| blame(error, &arguments))?,
     };
     let Some(file) = matches.get_one::<std::path::PathBuf>("config").cloned() else {
-        let cli = Cli::from_arg_matches(&matches)?;
-        return Ok(Loaded { cli, matches, from_file: BTreeMap::new(), file: None });
+        return Loaded::of(matches, BTreeMap::new(), None);
     };
     let shown = file.display().to_string();
     let told = read(&file).map_err(Refused::File)?;
@@ -99,8 +99,7 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Ref
         let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         Refused::File(Failure::Usage(format!("{shown}: {problem}")))
     })?;
-    let cli = Cli::from_arg_matches(&matches)?;
-    Ok(Loaded { cli, matches, from_file: wanted, file: Some(shown) })
+    Loaded::of(matches, wanted, Some(shown))
 }
 
 /// A value that came from the environment is the environment's, and not that of a flag that nobody gave.
@@ -272,6 +271,18 @@ pub struct InForce {
 }
 
 impl Loaded {
+    fn of(
+        matches: ArgMatches,
+        from_file: BTreeMap<String, String>,
+        file: Option<String>,
+    ) -> Result<Self, Refused> {
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        let (command, inner) = innermost(Cli::command(), &matches);
+        cli.global.origins =
+            Origins::of(&command, inner, from_file.keys(), file.as_deref().unwrap_or_default());
+        Ok(Self { cli, matches, from_file, file })
+    }
+
     /// Every setting of the subcommand, with its value and where that came from; secrets hidden.
     pub fn in_force(&self) -> Vec<InForce> {
         let (command, matches) = innermost(Cli::command(), &self.matches);

@@ -58,7 +58,7 @@ pub(crate) fn at_most(
     because: &'static str,
     advice: &'static str,
 ) -> Result<(), SettingsError> {
-    let (told, most) = (format!("{value:?}"), format!("{limit:?}"));
+    let (told, most) = (written(value), written(rounded_down(limit)));
     let error = SettingsError { setting, value: told, relation: "at most", limit: most, because, advice };
     if value <= limit { Ok(()) } else { Err(error) }
 }
@@ -70,10 +70,32 @@ fn at_least(
     limit: Duration,
     advice: &'static str,
 ) -> Result<(), SettingsError> {
-    let (told, least) = (format!("{value:?}"), format!("{limit:?}"));
+    let (told, least) = (written(value), written(limit));
     let error =
         SettingsError { setting, value: told, relation: "at least", limit: least, because: "", advice };
     if value >= limit { Ok(()) } else { Err(error) }
+}
+
+/// A duration as people write it in settings: `250ms`, `6s`, `48h`.
+fn written(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        _ if time.is_zero() => String::from("0s"),
+        _ if time.subsec_nanos() > 0 => format!("{time:?}"),
+        _ if seconds.is_multiple_of(3600) => format!("{}h", seconds / 3600),
+        _ if seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        _ => format!("{seconds}s"),
+    }
+}
+
+/// A limit that was worked out, as something that people would write and that is within it: two digits of it.
+fn rounded_down(limit: Duration) -> Duration {
+    let nanos = limit.as_nanos();
+    if nanos.is_multiple_of(1_000_000) {
+        return limit;
+    }
+    let unit = 10_u128.pow(nanos.ilog10().saturating_sub(1));
+    Duration::from_nanos(u64::try_from(nanos / unit * unit).unwrap_or(u64::MAX))
 }
 
 impl Settings {
@@ -169,29 +191,33 @@ mod tests {
         for (told, refused) in [
             (
                 refusal(|s| *s = Settings::new(Duration::ZERO)),
-                "`ttl` is 0ns, but must be at least 50ms; raise it",
+                "`ttl` is 0s, but must be at least 50ms; raise it",
             ),
-            (
-                refusal(|s| *s = Settings::new(year)),
-                "`ttl` is 31536000s, but must be at most 86400s; lower it",
-            ),
+            (refusal(|s| *s = Settings::new(year)), "`ttl` is 8760h, but must be at most 24h; lower it"),
             (
                 refusal(|s| s.renew_every = Duration::from_secs(11)),
-                "`renew_every` is 11s, but must be at most 6.01",
+                "`renew_every` is 11s, but must be at most 6s, so that",
             ),
-            (refusal(|s| s.renew_every = Duration::ZERO), "`renew_every` is 0ns, but must be at least 1ms"),
+            (refusal(|s| s.renew_every = Duration::ZERO), "`renew_every` is 0s, but must be at least 1ms"),
             (
                 refusal(|s| s.stop_margin = Duration::from_secs(5)),
-                "`stop_margin` is 5s, but must be at most 4.09",
+                "`stop_margin` is 5s, but must be at most 4s, half of",
             ),
             (refusal(|s| s.poll_every = Duration::from_secs(60)), "must be at most 10s, the ttl; lower it"),
-            (refusal(|s| s.poll_every = Duration::ZERO), "`poll_every` is 0ns, but must be at least 1ms"),
-            (
-                refusal(|s| s.takeover_delay = year),
-                "`takeover_delay` is 31536000s, but must be at most 86400s",
-            ),
+            (refusal(|s| s.poll_every = Duration::ZERO), "`poll_every` is 0s, but must be at least 1ms"),
+            (refusal(|s| s.takeover_delay = year), "`takeover_delay` is 8760h, but must be at most 24h"),
         ] {
             assert!(told.contains(refused), "{told}");
         }
+    }
+
+    #[test]
+    fn durations_are_told_as_people_write_them() {
+        let told = |millis| written(Duration::from_millis(millis));
+        assert_eq!([told(0), told(250), told(1500), told(61_000)], ["0s", "250ms", "1.5s", "61s"]);
+        assert_eq!([told(300_000), told(172_800_000)], ["5m", "48h"]);
+        let limit = |nanos| written(rounded_down(Duration::from_nanos(nanos)));
+        assert_eq!([limit(6_015_151_515), limit(30_075_757)], ["6s", "30ms"]);
+        assert_eq!([limit(601_515_151_515), limit(12_340_000_000)], ["10m", "12.34s"]);
     }
 }

@@ -241,12 +241,12 @@ fn rules_whose_budget_can_never_be_used_up_are_refused() {
     let lazy = SupervisionRules { first_pause: ms(60_000), longest_pause: ms(60_000), ..prompt(1) };
     let told = problem(lazy);
     assert!(
-        told.starts_with("`restarts × start_within + their pauses` is 300s, but must be at most 60s"),
+        told.starts_with("`restarts × start_within + their pauses` is 5m, but must be at most 1m"),
         "{told}"
     );
     let child = ChildRules { start_within: Some(ms(30_000)), stop_within: STOP };
     let late = SupervisionRules { children: vec![child], ..SupervisionRules::new() };
-    assert!(problem(late).contains("is 153.1s, but must be at most 60s"));
+    assert!(problem(late).contains("is 153.1s, but must be at most 1m"));
     assert!(problem(SupervisionRules { within: Duration::ZERO, ..prompt(1) }).contains("raise `within`"));
     SupervisionRules { restarts: 0, within: Duration::ZERO, ..prompt(1) }.validate().unwrap();
 }

@@ -16,7 +16,7 @@ async fn impossible_settings_are_refused_before_anything_is_touched() {
         soon(builder.start(wrapped.store())).await.unwrap_err().to_string()
     };
     assert!(
-        refusal(calm("a").ttl(Duration::ZERO)).await.starts_with("`ttl` is 0ns, but must be at least 50ms")
+        refusal(calm("a").ttl(Duration::ZERO)).await.starts_with("`ttl` is 0s, but must be at least 50ms")
     );
     assert!(refusal(calm("a").renew_every(Duration::from_secs(70))).await.contains("`renew_every` is 70s"));
     assert!(refusal(calm("a").stop_margin(Duration::from_secs(59))).await.contains("`stop_margin` is 59s"));

@@ -139,6 +139,31 @@ fn a_wrong_value_in_the_environment_is_blamed_on_its_variable() {
 }
 
 #[test]
+fn a_setting_out_of_range_is_blamed_on_where_it_was_written() {
+    let stage = super::stage::Stage::new();
+    let run = |change: &dyn Fn(&mut std::process::Command)| {
+        let mut command = stage.command(&["run", "--election", "nightly"]);
+        change(&mut command);
+        Said::of(&command.args(["--", "true"]).output().unwrap())
+    };
+    run(&|command| {
+        command.env("TENURE_TTL", "1ms");
+    })
+    .refused(2, "`TENURE_TTL` in the environment is 1ms, but must be at least 50ms; raise it");
+    let file = stage.directory.path().join("tenure.toml");
+    std::fs::write(&file, "renew-every = \"9s\"\n").unwrap();
+    let words = format!("`renew-every` in {} is 9s, but must be at most 6s, so that", file.display());
+    run(&|command| {
+        command.arg("--config").arg(&file);
+    })
+    .refused(2, &words);
+    run(&|command| {
+        command.args(["--ttl", "48h"]).env("TENURE_TTL", "1ms");
+    })
+    .refused(2, "`--ttl` is 48h, but must be at most 24h; lower it");
+}
+
+#[test]
 fn the_help_of_run_groups_its_options() {
     let help = tenure(&["run", "--help"]).done().out;
     for heading in ["Options:", "Node:", "Health check:", "HTTP API:", "Store and output:"] {
