@@ -23,7 +23,7 @@ pub async fn delete(store: Arc<dyn Store>, global: &Global, asked: &Delete) -> R
             return Err(Failure::No(format!("{leader} leads it; --force ends it all the same")));
         }
         Deletion::Absent if before.ended.number() > 0 => {
-            return Err(Failure::No(format!("`{election}` was deleted before, and nobody has stood since")));
+            return Err(Failure::No(format!("`{election}` has ended already, and nobody has stood since")));
         }
         Deletion::Absent => return Err(unknown(&store, election).await?),
     }

@@ -31,6 +31,7 @@ impl Ending {
         let event = &since[ended];
         let reason = match event.kind {
             EventKind::LeaderLost => word(event, "reason"),
+            _ if succeeded(event) && since[..ended].iter().any(is_end) => Some(String::from(CLOSED)),
             _ => since[..ended].iter().rev().find_map(|earlier| asked(earlier, term)),
         };
         let silent = number(event, "silent_ms").map(Duration::from_millis);
@@ -63,6 +64,25 @@ impl Ending {
     }
 }
 
+/// Why a term ended whose program succeeded under `run --once`.
+const CLOSED: &str = "its program ended with code 0, which closed the election";
+
+/// The node whose program's success closed the election, if that is why it has ended.
+pub fn closed_by(history: &[EventRecord]) -> Option<String> {
+    let ended = history.iter().rposition(is_end)?;
+    let closer = history[ended..].iter().find(|event| succeeded(event))?;
+    closer.node.as_ref().map(ToString::to_string)
+}
+
+fn is_end(event: &EventRecord) -> bool {
+    event.kind == EventKind::ElectionDeleted
+}
+
+/// Whether a leader resigned because its program had succeeded.
+fn succeeded(event: &EventRecord) -> bool {
+    event.kind == EventKind::LeaderResigned && number(event, "exit_code") == Some(0)
+}
+
 /// Which term an event ends.
 pub fn ends(event: &EventRecord) -> Option<u64> {
     matches!(event.kind, EventKind::LeaderResigned | EventKind::LeaderLost).then(|| event.term.number())
@@ -80,7 +100,7 @@ fn asked(event: &EventRecord, term: u64) -> Option<String> {
             Some(to) => format!("asked to make way for {to}"),
             None => String::from("asked to make way"),
         }),
-        EventKind::ElectionDeleted => Some(String::from("the election was deleted")),
+        EventKind::ElectionDeleted => Some(String::from("the election was ended")),
         _ => None,
     }
 }
@@ -144,8 +164,28 @@ mod tests {
         assert_eq!(words(&history, 1).as_deref(), Some("resigned"));
         assert_eq!(words(&history, 2).as_deref(), Some("resigned: asked to make way for beta"));
         assert_eq!(words(&history, 3).as_deref(), Some("lapsed"));
-        assert_eq!(words(&history, 4).as_deref(), Some("resigned: the election was deleted"));
+        assert_eq!(words(&history, 4).as_deref(), Some("resigned: the election was ended"));
         assert_eq!(words(&history, 6), None);
         assert_eq!(words(&[], 1), None);
+    }
+
+    #[test]
+    fn an_election_that_a_success_has_closed_was_not_deleted() {
+        use EventKind::{ElectionDeleted, LeaderElected, LeaderResigned};
+        let history = |data| {
+            let mut resigned = event(3, LeaderResigned, 1, data);
+            resigned.node = Some(tenure::NodeId::new("alpha").unwrap());
+            [event(1, LeaderElected, 1, "{}"), event(2, ElectionDeleted, 2, "{}"), resigned]
+        };
+        let closed = history(r#"{"exit_code":0}"#);
+        let told = "resigned: its program ended with code 0, which closed the election";
+        assert_eq!(words(&closed, 1).as_deref(), Some(told));
+        assert_eq!(closed_by(&closed).as_deref(), Some("alpha"));
+        for data in ["{}", r#"{"exit_code":1}"#] {
+            assert_eq!(words(&history(data), 1).as_deref(), Some("resigned: the election was ended"));
+            assert_eq!(closed_by(&history(data)), None);
+        }
+        // One that ended before anybody ended the election has not closed it.
+        assert_eq!(closed_by(&[closed[2].clone(), closed[1].clone()]), None);
     }
 }

@@ -9,6 +9,7 @@ use tenure_core::Record;
 use tenure_http::Lease;
 use tenure_store::{EventKind, EventQuery, EventRecord, Limit, clock, newest};
 
+use super::ending;
 use super::nodes::problems;
 use super::sight::{Sight, State, age};
 use super::unknown::unknown;
@@ -32,6 +33,9 @@ struct Report {
     unhealthy: Vec<UnhealthyNode>,
     #[serde(skip)]
     heir: Option<String>,
+    /// The node whose program's success has closed the election.
+    #[serde(skip)]
+    closed_by: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -110,13 +114,19 @@ impl Report {
             Some(_) => elected_at(store, election, sight.term).await?,
             None => None,
         };
+        let state = State::of(&sight, &record);
+        let closed_by = match state {
+            State::Deleted => ending::closed_by(&newest_events(store, election).await?),
+            _ => None,
+        };
         Ok(Self {
             lease: lease(&sight, &record, nodes, now, acquired_at),
-            state: State::of(&sight, &record),
+            state,
             forecast: forecast(&sight, &record, &candidates, nodes, round_trip),
             candidates: candidates.iter().map(Standing::of).collect(),
             unhealthy: nodes.iter().filter_map(UnhealthyNode::of).collect(),
             heir: record.heir.map(|heir| heir.to_string()),
+            closed_by,
             sight,
         })
     }
@@ -128,11 +138,15 @@ async fn elected_at(
     election: &ElectionName,
     term: u64,
 ) -> Result<Option<SystemTime>, Failure> {
-    let limit = Some(Limit::Newest(HISTORY));
-    let events = ask(store.events(EventQuery { election: Some(election.clone()), after: 0, limit })).await?;
+    let events = newest_events(store, election).await?;
     let elected =
         |event: &&EventRecord| event.kind == EventKind::LeaderElected && event.term.number() == term;
     Ok(events.iter().rfind(elected).map(|event| event.time))
+}
+
+async fn newest_events(store: &Arc<dyn Store>, election: &ElectionName) -> Result<Vec<EventRecord>, Failure> {
+    let limit = Some(Limit::Newest(HISTORY));
+    ask(store.events(EventQuery { election: Some(election.clone()), after: 0, limit })).await
 }
 
 /// The leader's lease, as over HTTP. Where the store cannot tell ages, the moments are those that it has written down.
@@ -228,7 +242,12 @@ impl Report {
                 let heir = self.heir.as_deref().unwrap_or("another");
                 format!("{nobody}; term {term} was handed over, and the lease is kept for {heir}")
             }
-            (None, State::Deleted) => format!("{nobody}; it was deleted under term {term}"),
+            (None, State::Deleted) => match &self.closed_by {
+                Some(node) => format!("closed: its program ended with code 0 on {node}"),
+                None => format!(
+                    "{nobody}; it was ended under term {term}, by `tenure delete` or a success under `run --once`"
+                ),
+            },
             (None, _) => format!("{nobody}; the last term was {term}"),
         }
     }

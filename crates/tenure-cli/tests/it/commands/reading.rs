@@ -111,7 +111,7 @@ fn the_status_of_an_election_without_a_leader_says_why() {
     assert!(json["lease"].is_null());
     stage.tenure(&["delete", "nightly"]).done();
     let deleted = stage.tenure(&["status", "nightly"]).done();
-    assert!(deleted.out.contains("nobody leads; it was deleted under term "), "{deleted:?}");
+    assert!(deleted.out.contains("nobody leads; it was ended under term "), "{deleted:?}");
     assert_eq!(stage.tenure(&["status", "nightly", "--json"]).done().json()["state"], "deleted");
 }
 
