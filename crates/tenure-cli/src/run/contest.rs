@@ -63,6 +63,9 @@ impl Supervisor<'_> {
                         let sentence =
                             format!("the program {end}; the lease is free, and {}", self.next().await);
                         self.voice.say("program_ended", &sentence, how(end));
+                        if end != End::Code(0) {
+                            self.say_failed_in_turn(end, LOOK).await;
+                        }
                         return Ok(Exit(end.code()));
                     }
                     Some(pause) => {
@@ -156,6 +159,7 @@ impl Supervisor<'_> {
         let mut stopping: Option<Stopping> = None;
         let lost = leadership.cancellation();
         let mut runs = true;
+        let mut given_up = false;
         let end = loop {
             // Only once it is time to doubt the guardian.
             let doubt = stopping.as_ref().and_then(|stopping| stopping.doubt);
@@ -186,12 +190,14 @@ impl Supervisor<'_> {
                         "processes {pids:?} of the program belong to somebody else and cannot be killed; the lease \
                          is not given back while they run"), json!({"pids": pids})),
                     None => {
+                        given_up = true;
                         self.voice.say("guardian_died", "the guardian was killed: the program is ended", json!({}));
                         self.new_guardian().await?;
                         break Some(End::Signal(signal_hook::consts::SIGKILL));
                     }
                 },
                 () = at(doubt) => {
+                    given_up = true;
                     self.voice.say("guardian_silent", "the guardian does not answer: the program is ended", json!({}));
                     self.new_guardian().await?;
                     break Some(End::Signal(signal_hook::consts::SIGKILL));
@@ -224,6 +230,9 @@ impl Supervisor<'_> {
         }
         // The program is gone, so the lease can be.
         leadership.stopped();
+        if let (Some(_), Some(end), false) = (&stopping, end, given_up) {
+            self.say_stopped(end);
+        }
         let stopping = stopping.unwrap_or(Stopping { told: None, reason: None, doubt: None });
         Ok(match (stopping.told, stopping.reason, end) {
             (Some(signal), ..) => Served::Told { signal, end },
@@ -248,6 +257,15 @@ impl Supervisor<'_> {
         let event = if willing { "leader_resigned" } else { "leader_lost" };
         self.voice.say(event, &sentence, json!({"term": term, "reason": reason.name()}));
         times
+    }
+
+    /// Says how a program ended that was told to stop.
+    fn say_stopped(&self, end: End) {
+        let late = match end {
+            End::Signal(signal_hook::consts::SIGKILL) => ": it had not stopped in time",
+            _ => "",
+        };
+        self.voice.say("program_ended", &format!("the program {end}{late}"), how(end));
     }
 
     // ----- what follows the program's end -----------------------------------------------------

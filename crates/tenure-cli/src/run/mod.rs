@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `supervisor` | the life of the command: what both kinds have in common |
 //! | `contest` | one program for an election: stand, serve, stand again |
+//! | `failures` | copies of its program that failed one after the other |
 //! | `division`, `share`, `waiting` | a program per partition: all of them, one of them, and why there is none |
 //! | `guard`, `orders` | the guardian as the supervisor sees it, and what they say to each other |
 //! | `guardian`, `ward`, `closing` | the guardian process, a program under guard, and acting for a dead supervisor |
@@ -22,6 +23,7 @@ mod closing;
 mod contest;
 mod control;
 mod division;
+mod failures;
 mod guard;
 mod guardian;
 mod keeper;

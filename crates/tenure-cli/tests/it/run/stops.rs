@@ -25,6 +25,8 @@ fn a_program_that_ignores_sigterm_is_killed_after_its_grace() {
     run.signal(Signal::TERM);
     assert_eq!(run.code(), 137);
     assert!(!lives(beat.pid));
+    let words = "the program was ended by signal 9 (SIGKILL): it had not stopped in time\n";
+    assert!(run.said().contains(words), "{}", run.said());
 }
 
 #[test]
@@ -95,5 +97,6 @@ fn a_program_that_stops_in_order_keeps_its_code_and_its_time() {
     written(&stage.path("ready"));
     run.signal(Signal::TERM);
     assert_eq!(run.code(), 5);
+    assert!(run.said().contains("tenure: the program ended with code 5\n"), "{}", run.said());
     assert_eq!(stage.printed("alpha"), "done\n");
 }

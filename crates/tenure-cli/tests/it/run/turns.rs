@@ -39,6 +39,7 @@ fn a_resignation_from_outside_moves_leadership_and_the_first_stands_again() {
     let asked = stage.tenure().args(["resign", "nightly"]).output().unwrap();
     assert!(asked.status.success(), "{asked:?}");
     let beat = stage.beat_of("beta", 0);
+    first.until_said("the program was ended by signal 15 (SIGTERM)\n");
     first.until_said("waiting: `beta` leads `nightly` under term 2");
     // It is refused until the other stands again.
     until("leadership is transferred", || {
