@@ -17,20 +17,24 @@ pub async fn events(store: Arc<dyn Store>, global: &Global, asked: &Events) -> R
     let since = Since::parse(asked.since.as_deref())?;
     let mut news = asked.follow.then(|| News::of(&store, asked.election.as_ref()));
     let mut history = History { store, query: query(asked, &since), identity: None, json: global.json };
-    let found = history.new_events().await?;
-    let wanted = found.iter().filter(|event| since.includes(event));
+    let mut patience = Patience::new(global.json);
+    let found = match &mut news {
+        Some(news) => patience.first(news, async || history.new_events().await).await?,
+        None => history.new_events().await?,
+    };
+    let wanted: Vec<&EventRecord> = found.iter().filter(|event| since.includes(event)).collect();
+    let mut columns = line::Columns::of(wanted.iter().copied());
     for event in wanted {
-        line::print(event, global.json)?;
+        line::print(event, global.json, &mut columns)?;
     }
     // What is added is all told.
     history.query.limit = None;
     let Some(news) = &mut news else { return Ok(Exit::DONE) };
-    let mut patience = Patience::new(global.json);
     loop {
         news.wait(LOOK_EVERY).await;
         still_read()?;
         for event in patience.bear(history.new_events().await)?.unwrap_or_default() {
-            line::print(&event, global.json)?;
+            line::print(&event, global.json, &mut columns)?;
         }
     }
 }

@@ -29,8 +29,9 @@ pub async fn explain(store: Arc<dyn Store>, global: &Global, asked: &Explain) ->
     let sight = Sight::read(&store, election).await?;
     let leads = sight.leader_id.is_some() && sight.term == story.term;
     output::say(story.text(SystemTime::now(), leads))?;
+    let columns = line::Columns::of(story.events);
     for event in story.events {
-        output::say(format!("  {}", line::text(event)))?;
+        output::say(format!("  {}", line::text(event, columns)))?;
     }
     Ok(Exit::DONE)
 }

@@ -81,7 +81,44 @@ impl Patience {
     }
 }
 
+impl Patience {
+    /// The first answer, however long the store is away before.
+    pub async fn first<T>(
+        &mut self,
+        news: &mut News,
+        mut question: impl AsyncFnMut() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        loop {
+            let answer = question().await;
+            if let Some(answer) = self.bear(answer)? {
+                return Ok(answer);
+            }
+            still_read()?;
+            news.wait(LOOK_EVERY).await;
+        }
+    }
+}
+
 /// Ends a stream that nobody reads any more.
 pub fn still_read() -> Result<(), Failure> {
     if output::unread() { Err(Failure::PipeClosed) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_that_goes_away_before_its_first_answer_is_waited_for() {
+        let mut news = News { hints: None, election: None };
+        let mut asked = 0;
+        let mut patience = Patience::new(false);
+        let first = patience.first(&mut news, async || {
+            asked += 1;
+            if asked == 1 { Err(Failure::Store(String::from("it is away"))) } else { Ok(asked) }
+        });
+        assert_eq!(first.await.unwrap(), 2);
+        let refused = patience.first(&mut news, async || Err::<(), _>(Failure::No(String::new())));
+        assert!(matches!(refused.await, Err(Failure::No(_))), "only a store that is away is waited for");
+    }
 }

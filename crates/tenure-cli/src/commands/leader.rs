@@ -13,15 +13,17 @@ use crate::store::ask;
 
 pub async fn leader(store: Arc<dyn Store>, global: &Global, asked: &Leader) -> Result<Exit, Failure> {
     let sight = Sight::read(&store, &asked.election).await?;
+    if sight.leader_id.is_none() && sight.term == 0 {
+        let known = ask(store.elections()).await?;
+        if !known.into_iter().any(|(name, _)| name == asked.election) {
+            return Err(unknown(&store, &asked.election).await?);
+        }
+    }
     if global.json {
         output::json(&sight)?;
         return Ok(if sight.leader_id.is_some() { Exit::DONE } else { Exit::NO });
     }
-    let known = || async {
-        Ok::<_, Failure>(ask(store.elections()).await?.into_iter().any(|(name, _)| name == asked.election))
-    };
     match sight.leader_id {
-        None if sight.term == 0 && !known().await? => Err(unknown(&store, &asked.election).await?),
         Some(leader) => output::say(leader).map(|()| Exit::DONE),
         None => Err(Failure::No(format!("nobody leads `{}`", asked.election))),
     }

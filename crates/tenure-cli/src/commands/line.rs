@@ -34,24 +34,63 @@ impl Line {
     }
 }
 
-/// Prints an event.
-pub fn print(event: &EventRecord, json: bool) -> Result<(), Failure> {
-    match json {
-        true => output::json(&Line::of(event)),
-        false => output::say(text(event)),
+/// How wide the columns are in which events are shown. They only grow: names are as long as their owners like.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns {
+    election: usize,
+    node: usize,
+    term: usize,
+}
+
+impl Default for Columns {
+    /// Room for names of usual length.
+    fn default() -> Self {
+        Self { election: 12, node: 14, term: 8 }
     }
 }
 
+impl Columns {
+    /// Wide enough for all of these.
+    pub fn of<'a>(events: impl IntoIterator<Item = &'a EventRecord>) -> Self {
+        let mut columns = Self::default();
+        events.into_iter().for_each(|event| columns.widen(event));
+        columns
+    }
+
+    /// Wide enough for this one as well.
+    pub fn widen(&mut self, event: &EventRecord) {
+        let length = |name: &str| name.chars().count();
+        self.election = self.election.max(event.election.as_ref().map_or(0, |name| length(name.as_str())));
+        self.node = self.node.max(event.node.as_ref().map_or(0, |name| length(name.as_str())));
+        self.term = self.term.max(term(event).len());
+    }
+}
+
+fn term(event: &EventRecord) -> String {
+    match event.term.number() {
+        0 => String::new(),
+        term => format!("term {term}"),
+    }
+}
+
+/// Prints an event, in columns that are widened for it.
+pub fn print(event: &EventRecord, json: bool, columns: &mut Columns) -> Result<(), Failure> {
+    if json {
+        return output::json(&Line::of(event));
+    }
+    columns.widen(event);
+    output::say(text(event, *columns))
+}
+
 /// An event as people read it.
-pub fn text(event: &EventRecord) -> String {
-    let Line { event: name, election, node, term, data, .. } = Line::of(event);
+pub fn text(event: &EventRecord, columns: Columns) -> String {
+    let Line { event: name, election, node, data, .. } = Line::of(event);
     let moment = styled(FAINT, output::moment(event.time));
     // As wide as the longest name, so that what follows stands in a column.
     let mut line = format!("{moment}  {name:<18}");
-    // Columns that hold names of usual length; one that is longer moves what follows.
-    let (election, node) = (election.unwrap_or_default(), node.unwrap_or_default());
-    let term = if term > 0 { format!("term {term}") } else { String::new() };
-    line.push_str(&format!("  {election:<12}  {node:<14}  {term:<8}"));
+    let (election, node, term) = (election.unwrap_or_default(), node.unwrap_or_default(), term(event));
+    let Columns { election: first, node: second, term: third } = columns;
+    line.push_str(&format!("  {election:<first$}  {node:<second$}  {term:<third$}"));
     if let Value::Object(data) = data {
         let pairs = data.iter().filter(|(_, value)| !value.is_null());
         pairs.for_each(|(key, value)| line.push_str(&format!("  {key}={}", plain(value))));
@@ -76,9 +115,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn an_event_is_one_line() {
-        let event = EventRecord {
+    fn event() -> EventRecord {
+        EventRecord {
             id: 7,
             sequence: 3,
             time: SystemTime::UNIX_EPOCH + Duration::from_micros(1_234_567),
@@ -87,12 +125,32 @@ mod tests {
             node: NodeId::new("alpha").ok(),
             term: Term::new(4),
             data: String::from(r#"{"reason":"lapsed","address":null,"said":"so long"}"#),
-        };
-        let line = anstream::adapter::strip_str(&text(&event)).to_string();
+        }
+    }
+
+    fn shown(event: &EventRecord, columns: Columns) -> String {
+        anstream::adapter::strip_str(&text(event, columns)).to_string()
+    }
+
+    #[test]
+    fn an_event_is_one_line() {
+        let event = event();
+        let line = shown(&event, Columns::default());
         assert_eq!(
             line,
             "1970-01-01T00:00:01.234Z  leader_lost         nightly       alpha           term 4    reason=lapsed  said=\"so long\""
         );
         assert_eq!(Line::of(&event).time, "1970-01-01T00:00:01.234567Z");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_the_longest_name() {
+        let (usual, mut long) = (event(), event());
+        long.node = NodeId::new("ip-10-0-0-12.eu-west-1.compute.internal").ok();
+        long.election = ElectionName::new("reports-of-the-previous-month").ok();
+        long.term = Term::new(12_345_678);
+        let columns = Columns::of([&usual, &long]);
+        let reasons = [&usual, &long].map(|event| shown(event, columns).find("reason=").unwrap());
+        assert_eq!(reasons[0], reasons[1]);
     }
 }

@@ -20,7 +20,8 @@ use crate::store::ask;
 pub async fn watch(store: Arc<dyn Store>, global: &Global, asked: &Watch) -> Result<Exit, Failure> {
     let mut news = News::of(&store, Some(&asked.election));
     let mut patience = Patience::new(global.json);
-    let mut watcher = Watcher::start(store, &asked.election, global.json).await?;
+    let mut watcher = Watcher::new(store, &asked.election, global.json);
+    patience.first(&mut news, async || watcher.read_on().await).await?;
     loop {
         let look = watcher.look().await;
         let wait = patience.bear(look)?.unwrap_or(LOOK_EVERY);
@@ -53,10 +54,8 @@ struct Change<'a> {
 }
 
 impl Watcher {
-    async fn start(store: Arc<dyn Store>, election: &ElectionName, json: bool) -> Result<Self, Failure> {
-        let mut watcher = Self { store, election: election.clone(), json, told: None, history: Vec::new() };
-        watcher.read_on().await?;
-        Ok(watcher)
+    fn new(store: Arc<dyn Store>, election: &ElectionName, json: bool) -> Self {
+        Self { store, election: election.clone(), json, told: None, history: Vec::new() }
     }
 
     /// Tells what is new, and how long nothing will be unless there is news.

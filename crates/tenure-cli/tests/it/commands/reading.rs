@@ -21,8 +21,11 @@ fn the_leader_is_one_word_and_nobody_is_an_answer_too() {
 #[test]
 fn the_leader_in_json_has_the_names_of_the_contract() {
     let stage = Stage::new();
+    let unknown = stage.tenure(&["leader", "nightly", "--json"]).refused(1, "no election `nightly`");
+    assert_eq!(unknown.out, "", "this is no election without a leader");
+    stage.leads("beta").leaves();
     let nobody = stage.tenure(&["leader", "nightly", "--json"]).refused(1, "");
-    assert!(nobody.json()["leader_id"].is_null());
+    assert!(nobody.json()["leader_id"].is_null() && nobody.err.is_empty(), "{nobody:?}");
     let _alpha = stage.stands_as(Node::builder("alpha").ttl(LIFE).address("http://127.0.0.1:1/"));
     stage.until_leads("alpha");
     let leader = stage.tenure(&["leader", "nightly", "--json"]).done().json();
