@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tenure::{
@@ -12,7 +13,7 @@ use tenure_http::Client;
 use tenure_http::leader_only::Origin;
 
 use super::sight::Sight;
-use super::source::{Division, FIRST, Look};
+use super::source::{Division, FIRST, Look, merged};
 use crate::failure::Failure;
 
 pub struct Remote {
@@ -98,16 +99,24 @@ impl Remote {
             0 => format!("/cluster/events?limit={FIRST}"),
             last => format!("/cluster/events?since={last}&limit=1000"),
         };
-        let events: Vec<Event> = self.get(&path).await?;
-        let last = events.last().map_or(last, |event| event.id);
+        let all: Vec<Event> = self.get(&path).await?;
+        let newest = all.last().map_or(last, |event| event.id);
+        let mut events: Vec<EventRecord> = all.into_iter().filter_map(happened).collect();
+        if last == 0 {
+            let election = utf8_percent_encode(&status.election, NON_ALPHANUMERIC);
+            let path = format!("/cluster/events?election={election}&limit={FIRST}");
+            let own: Vec<Event> = self.get(&path).await?;
+            events = merged(own.into_iter().filter_map(happened).collect(), &events);
+        }
         let live = status.nodes.iter().filter(|node| node.state == "live");
         let known = live.filter_map(|node| node.api_url.as_deref()?.parse().ok());
         self.others = known.filter(|origin| *origin != self.node).collect();
         Ok(Look {
             sight: sight(status.election, status.term, leader),
             nodes: status.nodes.into_iter().filter_map(record).collect(),
-            events: events.into_iter().filter_map(happened).collect(),
-            last,
+            candidates: None,
+            events,
+            last: newest,
         })
     }
 

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure::{ElectionName, EventKind, EventRecord, NodeRecord, Store};
+use tenure::{ElectionName, EventKind, EventRecord, NodeId, NodeRecord, Store};
 use tenure_core::{Instant, NodeState};
 use tenure_store::clock;
 
 use super::remote::Remote;
 use super::sight::{Sight, age};
-use super::source::{Division, FIRST, Look, Source};
+use super::source::{Division, FIRST, Look, Source, concerns};
 use crate::failure::Failure;
 
 pub struct Scene {
     source: Source,
     pub sight: Sight,
     pub nodes: Vec<NodeRecord>,
+    /// Who stands behind the leader; `None` where that is not told.
+    candidates: Option<Vec<NodeId>>,
+    /// What has happened in this election and to the nodes.
     pub events: Vec<EventRecord>,
     /// How the work is divided, where it was asked for.
     pub division: Option<Division>,
@@ -34,15 +37,16 @@ impl Scene {
     }
 
     async fn of(mut source: Source) -> Result<Self, Failure> {
-        let Look { sight, nodes, events, last } = source.look(0).await?;
-        Ok(Self { source, sight, nodes, events, division: None, last, at: clock::now() })
+        let Look { sight, nodes, candidates, events, last } = source.look(0).await?;
+        Ok(Self { source, sight, nodes, candidates, events, division: None, last, at: clock::now() })
     }
 
     /// Looks again; what has happened since.
     pub async fn again(&mut self) -> Result<Vec<EventRecord>, Failure> {
-        let Look { sight, nodes, events, last } = self.source.look(self.last).await?;
+        let Look { sight, nodes, candidates, events, last } = self.source.look(self.last).await?;
         (self.sight, self.nodes, self.last, self.at) = (sight, nodes, last, clock::now());
-        self.events.extend(events.iter().cloned());
+        self.candidates = candidates;
+        self.events.extend(events.iter().filter(|event| concerns(event, &self.sight.election)).cloned());
         let surplus = self.events.len().saturating_sub(FIRST as usize);
         self.events.drain(..surplus);
         Ok(events)
@@ -58,6 +62,12 @@ impl Scene {
 
     pub fn leader(&self) -> Option<&str> {
         self.sight.leader_id.as_deref()
+    }
+
+    /// Whether a node may stand for this election, as far as is known.
+    pub fn stands(&self, name: &str) -> bool {
+        let candidates = self.candidates.as_ref();
+        candidates.is_none_or(|candidates| candidates.iter().any(|node| node.as_str() == name))
     }
 
     pub fn term(&self) -> u64 {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tenure::{ElectionName, EventQuery, EventRecord, Limit, NodeRecord, PartitionState, Store, TaskLists};
+use tenure::{
+    ElectionName, EventQuery, EventRecord, Limit, NodeId, NodeRecord, PartitionState, Store, TaskLists,
+};
 use tenure_store::newest;
 
 use super::remote::Remote;
@@ -23,6 +25,8 @@ pub enum Source {
 pub struct Look {
     pub sight: Sight,
     pub nodes: Vec<NodeRecord>,
+    /// Who stands behind the leader; `None` where that is not told.
+    pub candidates: Option<Vec<NodeId>>,
     /// What has happened since the last one.
     pub events: Vec<EventRecord>,
     /// The id of the last event that there is.
@@ -55,6 +59,23 @@ impl Division {
     }
 }
 
+/// Whether an event is of this election, or of the nodes.
+pub fn concerns(event: &EventRecord, election: &str) -> bool {
+    event.election.as_ref().is_none_or(|of| of.as_str() == election)
+}
+
+/// The newest events of an election, and those of the nodes among the newest of all, up to the last of these: others may
+/// have happened between the two questions, and are told by the next.
+pub fn merged(mut own: Vec<EventRecord>, all: &[EventRecord]) -> Vec<EventRecord> {
+    let last = all.last().map_or(0, |event| event.id);
+    own.retain(|event| event.id <= last);
+    own.extend(all.iter().filter(|event| event.election.is_none()).cloned());
+    own.sort_by_key(|event| event.id);
+    let surplus = own.len().saturating_sub(FIRST as usize);
+    own.drain(..surplus);
+    own
+}
+
 impl Source {
     /// Looks; tells what has happened after the event with this id.
     pub async fn look(&mut self, last: u64) -> Result<Look, Failure> {
@@ -63,11 +84,18 @@ impl Source {
                 let record = ask(store.read(election.clone())).await?;
                 let nodes = newest(ask(store.nodes()).await?);
                 let sight = Sight::of(election, &record, &nodes);
+                let candidates = ask(store.candidates(election.clone())).await?;
+                let candidates = Some(candidates.into_iter().map(|candidate| candidate.node).collect());
                 let limit = if last == 0 { Limit::Newest(FIRST) } else { Limit::Oldest(MOST) };
-                let query = EventQuery { election: None, after: last, limit: Some(limit) };
-                let events = ask(store.events(query)).await?;
-                let last = events.last().map_or(last, |event| event.id);
-                Ok(Look { sight, nodes, events, last })
+                let query = |election| EventQuery { election, after: last, limit: Some(limit) };
+                let all = ask(store.events(query(None))).await?;
+                let events = if last == 0 {
+                    merged(ask(store.events(query(Some(election.clone())))).await?, &all)
+                } else {
+                    all.clone()
+                };
+                let last = all.last().map_or(last, |event| event.id);
+                Ok(Look { sight, nodes, candidates, events, last })
             }
             Self::Node(remote) => remote.look(last).await,
         }
@@ -85,5 +113,39 @@ impl Source {
             }
             Self::Node(remote) => remote.division().await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use tenure::{EventKind, Term};
+
+    use super::*;
+
+    fn event(id: u64, election: Option<&str>) -> EventRecord {
+        EventRecord {
+            id,
+            sequence: id,
+            time: SystemTime::UNIX_EPOCH,
+            kind: EventKind::LeaderElected,
+            election: election.and_then(|name| ElectionName::new(name).ok()),
+            node: None,
+            term: Term::new(1),
+            data: String::from("{}"),
+        }
+    }
+
+    #[test]
+    fn a_busy_neighbour_pushes_no_event_of_the_election_out() {
+        let own = vec![event(3, Some("nightly")), event(5, Some("nightly")), event(302, Some("nightly"))];
+        let mut all: Vec<EventRecord> = (102..=300).map(|id| event(id, Some("busy"))).collect();
+        all.push(event(301, None));
+        let told: Vec<u64> = merged(own, &all).into_iter().map(|event| event.id).collect();
+        // What has happened since is told at the next look.
+        assert_eq!(told, [3, 5, 301]);
+        assert!(concerns(&event(1, None), "nightly") && concerns(&event(1, Some("nightly")), "nightly"));
+        assert!(!concerns(&event(1, Some("busy")), "nightly"));
     }
 }

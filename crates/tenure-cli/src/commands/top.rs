@@ -94,15 +94,15 @@ async fn show(mut scene: Scene, mut news: Option<News>) -> Result<Exit, Failure>
 }
 
 fn lines(scene: &Scene, trouble: Option<&str>) -> Vec<String> {
-    let (_, rows) = Screen::size();
+    let (columns, rows) = Screen::size();
     let live = scene.nodes.iter().filter(|node| scene.lives(node.info.id.as_str(), node.info.pid)).count();
     let head = format!("{} · {live} live nodes", harmless(&scene.sight.election));
     let mut lines = vec![styled(HEAD, head)];
     lines.push(trouble.map(|problem| styled(BAD, format!("  stale: {problem}"))).unwrap_or_default());
-    lines.extend(picture::leader(scene));
+    lines.extend(picture::leader(scene, columns));
     lines.extend(picture::division(scene));
     lines.push(String::new());
-    lines.extend(picture::nodes(scene, rows / 2, |_| None));
+    lines.extend(picture::nodes(scene, columns, rows / 2, |_| None));
     lines.push(String::new());
     let room = rows.saturating_sub(lines.len() + 3);
     lines.extend(picture::events(scene, room));

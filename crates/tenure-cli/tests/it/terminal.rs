@@ -15,8 +15,17 @@ pub struct Terminal {
 
 impl Terminal {
     pub fn run(line: &str, change: impl FnOnce(&mut Command)) -> Self {
+        Self::sized(80, 24, line, change)
+    }
+
+    pub fn sized(columns: u32, rows: u32, line: &str, change: impl FnOnce(&mut Command)) -> Self {
         let mut command = Command::new("script");
-        command.args(["-qefc", &format!("{} {line}", env!("CARGO_BIN_EXE_tenure")), "/dev/null"]);
+        let size = format!("stty cols {columns} rows {rows}");
+        command.args([
+            "-qefc",
+            &format!("{size}; exec {} {line}", env!("CARGO_BIN_EXE_tenure")),
+            "/dev/null",
+        ]);
         command.env("NO_COLOR", "1").env("TERM", "xterm");
         change(&mut command);
         let mut child =

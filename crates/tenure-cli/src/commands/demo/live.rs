@@ -99,15 +99,15 @@ impl Live {
     }
 
     fn picture(&self, demo: &Demo) -> Vec<String> {
-        let (_, rows) = Screen::size();
+        let (columns, rows) = Screen::size();
         let ttl = humantime::format_duration(demo.ttl);
         let mut lines = vec![
             styled(HEAD, format!("tenure demo · ttl {ttl} · token for the pages: {}", demo.crew.token)),
             String::new(),
         ];
-        lines.extend(picture::leader(&demo.scene));
+        lines.extend(picture::leader(&demo.scene, columns));
         lines.push(String::new());
-        lines.extend(picture::nodes(&demo.scene, rows / 3, |name| plight(demo, name)));
+        lines.extend(picture::nodes(&demo.scene, columns, rows / 3, |name| plight(demo, name)));
         lines.push(String::new());
         lines.push(styled(HEAD, "  measured"));
         match (&self.running, self.measured.as_slice()) {

@@ -15,4 +15,5 @@ mod stage;
 mod starting;
 mod story;
 mod streams;
+mod top;
 mod usage;
