@@ -8,7 +8,6 @@
 //! | `upstream` | the program beside a node: which requests it gets |
 //! | `store` | the store of a command: its URL and password, connecting, asking with a limit |
 //! | `credentials` | user and password in a store URL: hidden from people, unambiguous for stores |
-//! | `clients` | passwords and TLS modes where the databases' own tools look for them |
 //! | `commands/` | one file per subcommand |
 //! | `registration`, `serving` | from settings to a registered node, and to its HTTP API |
 //! | `health` | the health check of a node: a command or a URL |
@@ -22,7 +21,6 @@
 //! | `failure` | what went wrong, and the exit code that says so |
 
 mod cli;
-mod clients;
 mod commands;
 mod credentials;
 mod failure;

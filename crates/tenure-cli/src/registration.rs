@@ -120,7 +120,9 @@ pub async fn start(
         StartError::NodeIdTaken { .. } => {
             Failure::No(format!("{}; give this one another with --node, or leave --node out", chain(&error)))
         }
-        StartError::TimedOut { limit, problem } => gave_up(settings.start_timeout.unwrap_or(limit), &problem),
+        StartError::TimedOut { limit, problem, .. } => {
+            gave_up(settings.start_timeout.unwrap_or(limit), &problem)
+        }
         StartError::Misconfigured { .. } => Failure::Store(chain(&error)),
         StartError::Settings(error) => Failure::Usage(blamed(&error, &global.origins)),
         StartError::System(_) | StartError::DriverDied => Failure::System(chain(&error)),

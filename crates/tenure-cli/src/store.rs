@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use tenure::{ConnectError, Namespace, Options, Retention, Setup, Store, StoreError};
+use tenure_store::environment::{with_credentials, with_parameter};
 use tenure_store::{StoreUrl, Told, UrlError};
 
 use crate::cli::{Global, SeatSettings};
-use crate::clients;
 use crate::credentials::{hide_secrets, unambiguous};
-use crate::failure::Failure;
+use crate::failure::{Failure, chain};
 
 /// How long a question may take before the store counts as not reachable.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -121,14 +121,9 @@ pub fn url(global: &Global) -> Result<Option<String>, Failure> {
     if let Err(UrlError::NoScheme(url)) = StoreUrl::parse(url) {
         return Err(Failure::Usage(UrlError::NoScheme(hide_secrets(&url)).to_string()));
     }
-    let url = with_password(&unambiguous(url)?, || password(global))?;
-    let url = match url.split_once("://").map(|(scheme, _)| clients::is_postgres(scheme)) {
-        Some(true) => match clients::ssl_mode()? {
-            Some(mode) => with_parameter(&url, "sslmode", &mode),
-            None => url,
-        },
-        _ => url,
-    };
+    let file = global.store_password_file.as_deref();
+    let url = with_credentials(&unambiguous(url)?, file, &|name| std::env::var_os(name))
+        .map_err(|error| Failure::Usage(chain(&error)))?;
     let url = with_parameter(&url, "namespace", global.namespace.as_str());
     match global.raft_plaintext {
         true if url.starts_with(RAFT) => Ok(Some(with_parameter(&url, "plaintext", "true"))),
@@ -182,73 +177,12 @@ fn only_raft(flag: &str) -> Failure {
     ))
 }
 
-/// Adds a parameter to a URL, unless it has it.
-fn with_parameter(url: &str, name: &str, value: &str) -> String {
-    let has = |pair: &str| pair.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
-    if url.split_once('?').is_some_and(|(_, query)| query.split('&').any(has)) {
-        return url.to_owned();
-    }
-    let joint = if url.contains('?') { '&' } else { '?' };
-    format!("{url}{joint}{name}={value}")
-}
-
 /// A URL without these parameters.
 fn without_parameters(url: &str, names: &[&str]) -> String {
     let Some((place, query)) = url.split_once('?') else { return url.to_owned() };
     let unwanted = |pair: &&str| names.contains(&pair.split_once('=').map_or(*pair, |(name, _)| name));
     let kept: Vec<&str> = query.split('&').filter(|pair| !unwanted(pair)).collect();
     if kept.is_empty() { place.to_owned() } else { format!("{place}?{}", kept.join("&")) }
-}
-
-/// The password from the file, or else from the environment. It is no flag: everybody reads command lines.
-fn password(global: &Global) -> Result<Option<String>, Failure> {
-    let Some(file) = &global.store_password_file else {
-        return match std::env::var("TENURE_STORE_PASSWORD") {
-            Ok(password) => Ok(Some(password).filter(|password| !password.is_empty())),
-            Err(std::env::VarError::NotPresent) => Ok(None),
-            Err(std::env::VarError::NotUnicode(_)) => {
-                Err(Failure::Usage(String::from("the password in TENURE_STORE_PASSWORD is not UTF-8")))
-            }
-        };
-    };
-    let wrong = |problem: &str| {
-        Failure::Usage(format!("the password in `{}` cannot be read: {problem}", file.display()))
-    };
-    let text = std::fs::read_to_string(file).map_err(|error| wrong(&error.to_string()))?;
-    // The end of the line is an editor's, and no part of it.
-    let password = text.strip_suffix('\n').unwrap_or(&text);
-    let password = password.strip_suffix('\r').unwrap_or(password);
-    if password.is_empty() {
-        return Err(wrong("the file is empty"));
-    }
-    Ok(Some(password.to_owned()))
-}
-
-/// Puts a password behind the user of a URL, unless there is one. Stores without users have none.
-fn with_password(
-    url: &str,
-    password: impl FnOnce() -> Result<Option<String>, Failure>,
-) -> Result<String, Failure> {
-    let Some((scheme, rest)) = url.split_once("://") else { return Ok(url.to_owned()) };
-    // A group of Tenure's own nodes has no users: certificates say who may ask.
-    if scheme == "raft" {
-        return Ok(url.to_owned());
-    }
-    let (authority, tail) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let user = authority.rsplit_once('@');
-    if user.is_some_and(|(user, _)| user.contains(':')) {
-        return Ok(url.to_owned());
-    }
-    let database = tail.trim_start_matches('/').split('?').next().unwrap_or_default();
-    let usual = || clients::password(scheme, user?.0, user?.1, database);
-    let Some(password) = password()?.or_else(usual) else { return Ok(url.to_owned()) };
-    let Some((user, hosts)) = user.filter(|(user, _)| !user.is_empty()) else {
-        return Err(Failure::Usage(format!(
-            "there is a password, but nobody in the store URL whose it is; write {scheme}://USER@{authority}{tail}"
-        )));
-    };
-    let password = utf8_percent_encode(&password, NON_ALPHANUMERIC);
-    Ok(format!("{scheme}://{user}:{password}@{hosts}{tail}"))
 }
 
 /// Waits for what the store is asked, but not for one that does not answer.
@@ -273,35 +207,4 @@ fn silent() -> Failure {
         "the store has not answered within {}; is it up, and reachable from here? `tenure check` tells more",
         humantime::format_duration(LIMIT)
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn with(url: &str, password: &str) -> Result<String, String> {
-        with_password(url, || Ok(Some(password.to_owned()))).map_err(|failure| failure.to_string())
-    }
-
-    #[test]
-    fn a_password_is_put_behind_the_user() {
-        assert_eq!(
-            with("postgres://me@h1,h2/db?a=b", "p:@/?%x").unwrap(),
-            "postgres://me:p%3A%40%2F%3F%25x@h1,h2/db?a=b"
-        );
-        assert_eq!(with("postgres://me@h1", "x").unwrap(), "postgres://me:x@h1");
-    }
-
-    #[test]
-    fn a_url_with_a_password_or_of_a_store_without_users_stays_as_it_is() {
-        for url in ["postgres://me:mine@h1/db", "sqlite:/var/lib/x.db", "memory:"] {
-            assert_eq!(with(url, "other").unwrap(), url);
-        }
-    }
-
-    #[test]
-    fn a_password_needs_a_user() {
-        let message = with("postgres://h1/db", "secret").unwrap_err();
-        assert!(message.contains("postgres://USER@h1/db") && !message.contains("secret"), "{message}");
-    }
 }

@@ -7,6 +7,7 @@
 
 pub mod clock;
 mod contract;
+pub mod environment;
 mod error;
 mod fenced;
 mod health;

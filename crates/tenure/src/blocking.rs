@@ -61,6 +61,23 @@ pub fn connect(url: impl AsRef<str>) -> Result<Arc<dyn Store>, ConnectError> {
     wait(crate::connect(url))
 }
 
+/// Connects to the default store, a SQLite file of this user: see [`connect_default`](crate::connect_default).
+///
+/// # Errors
+/// [`ConnectError`].
+pub fn connect_default() -> Result<Arc<dyn Store>, ConnectError> {
+    wait(crate::connect_default())
+}
+
+/// Connects to the store that the environment names, as the command `tenure` does: see
+/// [`connect_from_env`](crate::connect_from_env).
+///
+/// # Errors
+/// [`ConnectError`].
+pub fn connect_from_env() -> Result<Arc<dyn Store>, ConnectError> {
+    wait(crate::connect_from_env())
+}
+
 /// A node: see [`tenure::Node`](crate::Node).
 #[derive(Clone, Debug)]
 pub struct Node(crate::Node);

@@ -1,10 +1,15 @@
-//! What can go wrong, one enum per boundary. Each message says what is true now and what to do.
+//! What can go wrong, one enum per boundary. Each message says what is true now and what to do; `source()` is the
+//! error that caused it.
 
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
 use tenure_core::{NameError, NodeId, Reason, SettingsError, TaskListName, Term};
 use tenure_store::{StoreError, UrlError};
+
+/// Whatever caused an error.
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Why there is no connection to a store. Nothing was changed on it.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +41,14 @@ pub enum ConnectError {
         path: String,
         /// Why.
         source: std::io::Error,
+    },
+    /// A variable of the environment cannot be used.
+    #[error("{name} in the environment cannot be used: {source}")]
+    Environment {
+        /// Which variable.
+        name: &'static str,
+        /// What is wrong with it.
+        source: BoxError,
     },
     /// The store cannot be used.
     #[error(transparent)]
@@ -79,6 +92,8 @@ pub enum StartError {
     Misconfigured {
         /// What is wrong and what to do.
         problem: String,
+        /// The error that says so: a [`StoreError`], or the [`SettingsError`] of a session that is shorter than asked.
+        source: Option<BoxError>,
     },
     /// The time that was given to `start_timeout` is over.
     #[error("no session could be opened within {limit:?}: {problem}")]
@@ -87,6 +102,8 @@ pub enum StartError {
         limit: Duration,
         /// What stood in the way.
         problem: String,
+        /// The store's last error, if it gave one.
+        source: Option<StoreError>,
     },
     /// The driver panicked: a bug in the store or in Tenure.
     #[error("the driver thread died while it opened the session; its panic message says why")]
@@ -160,6 +177,9 @@ pub enum ElectionError {
 #[non_exhaustive]
 pub enum LeadError<E> {
     /// The work failed while it led. The lease was given up.
+    ///
+    /// `source()` is `None` here, because `E` need not be an [`Error`] (an `anyhow::Error` and a `String` are none): the
+    /// causes of the work's own error are asked of that error, by matching on this variant.
     Work(E),
     /// Leadership was given up, and the work did not end by itself within its grace: it was cut
     /// off. The lease was given up after that.
@@ -178,10 +198,9 @@ impl<E: fmt::Display> fmt::Display for LeadError<E> {
     }
 }
 
-// Not `E: Error`, so that `E` may be `anyhow::Error` or a `String`: what caused the work's own error is to be asked
-// of that error.
-impl<E: fmt::Debug + fmt::Display> std::error::Error for LeadError<E> {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+// Not `E: Error`, so that `E` may be `anyhow::Error` or a `String`.
+impl<E: fmt::Debug + fmt::Display> Error for LeadError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Work(_) | Self::CutOff => None,
             Self::Election(error) => error.source(),
@@ -214,7 +233,7 @@ impl fmt::Display for NotLeader {
     }
 }
 
-impl std::error::Error for NotLeader {}
+impl Error for NotLeader {}
 
 /// This process does not own that partition any more, or not since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

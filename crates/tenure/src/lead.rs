@@ -36,6 +36,38 @@ impl Election {
     /// | the election is ended | the same, but `lead` returns [`ElectionError::Ended`] |
     /// | the work panics | the lease is given back, then the panic goes on in the caller |
     ///
+    /// What the work captures is cloned for each run, because there may be several:
+    ///
+    #[cfg_attr(feature = "memory", doc = "```")]
+    #[cfg_attr(not(feature = "memory"), doc = "```ignore")]
+    /// use std::sync::Arc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let store = tenure::connect("memory:").await?;
+    /// # let node = tenure::Node::builder("worker-1").start(store).await?;
+    /// # let election = node.election("reports")?;
+    /// let printer = Arc::new(String::from("printer-7"));
+    /// let pages = election
+    ///     .lead(move |leadership| {
+    ///         let printer = Arc::clone(&printer);
+    ///         async move {
+    ///             let mut pages = 0;
+    ///             while leadership.check().is_ok() && pages < 3 {
+    ///                 println!("{printer} prints page {pages}");
+    ///                 pages += 1;
+    ///             }
+    ///             Ok::<_, std::io::Error>(pages)
+    ///         }
+    ///     })
+    ///     .await?;
+    /// assert_eq!(pages, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A closure that captures nothing may be `async |leadership: Leadership| { … }`.
+    ///
     /// # Errors
     /// [`LeadError::Work`] with the work's own error; otherwise why this node does not stand any
     /// more.

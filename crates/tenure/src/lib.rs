@@ -32,6 +32,9 @@
 //! # async fn print(_: u32, _: tenure::Term) -> std::io::Result<()> { Ok(()) }
 //! ```
 //!
+//! [`connect_from_env`] finds the store as the command `tenure` does. [`blocking`] has the same for programs made of
+//! threads.
+//!
 //! By hand: [`Election::elected`] gives a [`Leadership`] to check, to wait on, and to resign;
 //! [`Election::observe`] only watches. [`Election::supervise`] runs several named children under one
 //! term, and [`Node::subscribe`] tells what happens.
@@ -98,7 +101,9 @@ mod watchdog;
 pub use builder::NodeBuilder;
 pub use callbacks::Callbacks;
 pub use cluster::{Cluster, ClusterSettings, Member, View};
-pub use connect::{connect, connect_default, connect_default_with, connect_existing, default_path, schemes};
+pub use connect::{
+    connect, connect_default, connect_default_with, connect_existing, connect_from_env, default_path, schemes,
+};
 pub use election::{Election, Leader, LeaderChange, LeaderChanges, Role};
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub use error::TransactionError;

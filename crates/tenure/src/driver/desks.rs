@@ -389,7 +389,7 @@ impl Driver {
                 self.answered(now);
                 if self.machine.hears(store, now) { Ok(heard) } else { Err(Failure::Indeterminate) }
             }
-            Err(error) => Err(self.unanswered(verb, &error, now)),
+            Err(error) => Err(self.unanswered(verb, error, now)),
         };
         match side {
             Side::Worker => {

@@ -10,7 +10,7 @@ use tenure_store::clock;
 
 use super::Driver;
 use crate::election::LeaderChange;
-use crate::error::{ElectionError, Ending, StartError};
+use crate::error::{BoxError, ElectionError, Ending, StartError};
 use crate::event::NodeEvent;
 use crate::office::Office;
 use crate::reason;
@@ -213,16 +213,20 @@ impl Driver {
     }
 
     fn misconfigured(&mut self) {
-        let granted = self.settings.validate_for(self.ttl).err().map(|error| {
-            format!(
-                "it grants a session of {:?} where {:?} was asked for: {error}",
-                self.ttl, self.settings.ttl
-            )
-        });
-        let problem = granted.or_else(|| self.requests.trouble.last.take()).unwrap_or_default();
+        let (problem, source): (String, Option<BoxError>) =
+            match (self.settings.validate_for(self.ttl), self.requests.trouble.last.take()) {
+                (Err(error), _) => {
+                    let (granted, asked) = (self.ttl, self.settings.ttl);
+                    let problem =
+                        format!("it grants a session of {granted:?} where {asked:?} was asked for: {error}");
+                    (problem, Some(error.into()))
+                }
+                (Ok(()), Some(error)) => (error.to_string(), Some(error.into())),
+                (Ok(()), None) => (String::new(), None),
+            };
         tracing::error!(target: "tenure", node = %self.info.id, problem, "the store cannot be used");
         if let Some(start) = self.start.take() {
-            let _ = start.opened.send(Err(StartError::Misconfigured { problem: problem.clone() }));
+            let _ = start.opened.send(Err(StartError::Misconfigured { problem: problem.clone(), source }));
         }
         self.end(Ending::Misconfigured(problem));
     }
@@ -230,11 +234,12 @@ impl Driver {
     /// The time for starting is over.
     pub(super) fn give_up_starting(&mut self, now: Instant) {
         if let Some(start) = self.start.take() {
-            let problem = self.requests.trouble.last.clone().unwrap_or_else(|| {
+            let source = self.requests.trouble.last.take();
+            let problem = source.as_ref().map(ToString::to_string).unwrap_or_else(|| {
                 String::from("the store is slow, or an earlier session of the node id has not lapsed")
             });
             let limit = start.limit.unwrap_or_default();
-            let _ = start.opened.send(Err(StartError::TimedOut { limit, problem }));
+            let _ = start.opened.send(Err(StartError::TimedOut { limit, problem, source }));
             self.machine.close(now.max(clock::now()));
         }
     }

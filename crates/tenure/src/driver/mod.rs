@@ -287,7 +287,7 @@ impl Driver {
                 }
                 Ok(told)
             }
-            Err(error) => Err(self.unanswered(response.verb, &error, now)),
+            Err(error) => Err(self.unanswered(response.verb, error, now)),
         };
         self.machine.reply(response.id, outcome, now);
         let until = self.machine.deadline();
@@ -304,7 +304,7 @@ impl Driver {
     }
 
     /// The store has not answered, or refused.
-    fn unanswered(&mut self, verb: &'static str, error: &StoreError, now: Instant) -> Failure {
+    fn unanswered(&mut self, verb: &'static str, error: StoreError, now: Instant) -> Failure {
         let (failure, event) = self.requests.trouble.arose(verb, error, now);
         if let Some(event) = event {
             self.tell(event);

@@ -166,7 +166,7 @@ const fn word(verb: &Verb) -> &'static str {
 #[derive(Default)]
 pub(super) struct Trouble {
     /// The last complaint, until a request succeeds.
-    pub last: Option<String>,
+    pub last: Option<StoreError>,
     /// Since when there is no answer.
     since: Option<Instant>,
 }
@@ -182,26 +182,26 @@ impl Trouble {
     pub(super) fn arose(
         &mut self,
         verb: &'static str,
-        error: &StoreError,
+        error: StoreError,
         now: Instant,
     ) -> (Failure, Option<NodeEvent>) {
         let message = error.to_string();
         let mut event = None;
-        if let StoreError::Unavailable(problem) | StoreError::Indeterminate(problem) = error
+        if let StoreError::Unavailable(problem) | StoreError::Indeterminate(problem) = &error
             && self.since.is_none()
         {
             self.since = Some(now);
             event = Some(NodeEvent::StoreLost { problem: problem.to_string() });
-        } else if self.last.as_ref() != Some(&message) {
+        } else if self.last.as_ref().is_none_or(|last| last.to_string() != message) {
             tracing::warn!(target: "tenure", verb, error = %message, "a request to the store failed");
         }
-        self.last = Some(message);
-        let failure = match error {
+        let failure = match &error {
             StoreError::Unavailable(_) => Failure::Unavailable,
             StoreError::Indeterminate(_) => Failure::Indeterminate,
             StoreError::SessionLost => Failure::SessionLost,
             StoreError::Misconfigured(_) => Failure::Misconfigured,
         };
+        self.last = Some(error);
         (failure, event)
     }
 }

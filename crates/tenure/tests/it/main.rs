@@ -6,6 +6,7 @@ mod by_hand;
 mod callbacks;
 mod cluster;
 mod common;
+mod errors;
 mod examples;
 mod failback;
 mod gate;
