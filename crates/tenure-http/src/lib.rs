@@ -14,6 +14,7 @@
 
 mod client;
 pub mod leader_only;
+mod provider;
 
 #[cfg(feature = "server")]
 mod access;

@@ -23,6 +23,7 @@ use tokio_rustls::TlsConnector;
 use super::body::Foreign;
 use super::origin::Origin;
 use super::prompt::Prompt;
+use crate::provider::provider;
 
 /// How long things may take, and how much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -201,11 +202,7 @@ fn system_trust() -> io::Result<Arc<rustls::ClientConfig>> {
     }
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let builder = rustls::ClientConfig::builder_with_provider(
-        rustls::crypto::CryptoProvider::get_default()
-            .cloned()
-            .ok_or_else(|| io::Error::other("no provider for TLS is installed in this process"))?,
-    );
+    let builder = rustls::ClientConfig::builder_with_provider(provider());
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
     let config = Arc::new(builder.with_root_certificates(roots).with_no_client_auth());
     Ok(Arc::clone(TRUST.get_or_init(|| config)))
@@ -223,6 +220,15 @@ mod tests {
 
     use super::super::body;
     use super::*;
+
+    #[test]
+    fn an_application_that_installs_no_provider_can_forward_to_https() {
+        assert!(
+            rustls::crypto::CryptoProvider::get_default().is_none(),
+            "no test of this crate's own installs one"
+        );
+        assert!(system_trust().is_ok());
+    }
 
     #[tokio::test]
     async fn a_request_that_may_not_go_any_more_when_the_connection_is_there_is_not_sent() {

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
-use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use super::tls::TlsError;
+use crate::provider::provider;
 
 /// How often the files are looked at. Whoever renews certificates does so long before they end.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -91,9 +91,7 @@ impl Texts {
         let certificates = certificates(&self.chain, chain)?;
         let private = PrivateKeyDer::from_pem_slice(&self.key)
             .map_err(|error| TlsError::file(key, "private key", error))?;
-        let provider = CryptoProvider::get_default()
-            .ok_or_else(|| TlsError::unusable("no provider for TLS is installed in this process"))?;
-        let certified = CertifiedKey::from_der(certificates, private, provider);
+        let certified = CertifiedKey::from_der(certificates, private, &provider());
         certified.map(Arc::new).map_err(TlsError::unusable)
     }
 }
