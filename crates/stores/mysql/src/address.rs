@@ -62,8 +62,35 @@ impl Address {
         })
     }
 
-    /// The same with what it needs of this machine: whom it trusts is read now.
+    /// The database that the application's own options name; only Tenure's parameters are taken from the URL.
+    pub(crate) fn configured(options: &Opts, url: &StoreUrl) -> Result<Self, UrlError> {
+        url.only(&KNOWN)?;
+        if !url.rest.is_empty() {
+            return Err(wrong("the options name the host; write `mysql:?namespace=app`"));
+        }
+        if options.socket().is_some() {
+            return Err(wrong("the options name a socket; name a host"));
+        }
+        let hosts = vec![(options.ip_or_hostname().to_owned(), options.tcp_port())];
+        let mode = url.parameter("sslmode").or_else(|| options.ssl_opts().map(|_| "verify-full"));
+        let roots = url.parameter("sslrootcert").map(decoded);
+        let encryption = Encryption::asked(mode, roots.as_deref(), is_local(&hosts[0].0))?;
+        Ok(Self {
+            tls: options.ssl_opts().filter(|_| roots.is_none() && !encryption.is_off()).cloned(),
+            encryption,
+            hosts,
+            database: options.db_name().ok_or_else(|| wrong("the database is missing"))?.to_owned(),
+            patience: url.parameter("connect_timeout").map_or(Ok(PATIENCE), seconds)?,
+            user: options.user().ok_or_else(|| wrong("the user is missing"))?.to_owned(),
+            password: options.pass().map(str::to_owned),
+        })
+    }
+
+    /// The same with what it needs of this machine: whom it trusts is read now, unless the application has said it.
     pub(crate) fn equipped(mut self) -> Result<Self, StoreError> {
+        if self.tls.is_some() {
+            return Ok(self);
+        }
         self.tls = self.encryption.trusted()?.map(|trusted| {
             let roots = trusted.certificates().iter().map(|root| root.to_vec().into()).collect();
             SslOpts::default().with_root_certs(roots).with_disable_built_in_roots(true)
@@ -165,6 +192,27 @@ mod tests {
         assert_eq!((address.user.as_str(), address.password.as_deref()), ("me", Some("s@cret")));
         assert_eq!((address.database.as_str(), address.patience), ("my db", Duration::from_secs(3)));
         assert!(!format!("{address:?}").contains("cret"));
+    }
+
+    #[test]
+    fn options_of_the_application_are_judged_as_a_url_is() {
+        let configured = |options: OptsBuilder, url: &str| {
+            Address::configured(&options.into(), &StoreUrl::parse(url).unwrap())
+        };
+        let options = OptsBuilder::default().ip_or_hostname("db.example").tcp_port(3307);
+        let options = options.user(Some("me")).pass(Some("s@cret")).db_name(Some("app"));
+        let address = configured(options.clone(), "mysql:?connect_timeout=3").unwrap();
+        assert_eq!(address.hosts, [(String::from("db.example"), 3307)]);
+        assert_eq!((address.user.as_str(), address.password.as_deref()), ("me", Some("s@cret")));
+        assert!(!address.encryption.is_optional() && !address.encryption.is_off(), "it leaves the machine");
+        let own = options.clone().ssl_opts(Some(SslOpts::default()));
+        assert!(configured(own.clone(), "mysql:").unwrap().encrypts(), "as the application does");
+        assert!(!configured(own, "mysql:?sslmode=disable").unwrap().encrypts());
+        let message = |options: OptsBuilder, url: &str| configured(options, url).unwrap_err().to_string();
+        assert!(message(options.clone(), "mysql://me@h1/db").contains("the options name the host"));
+        assert!(message(options.clone().db_name(None::<String>), "mysql:").contains("database is missing"));
+        assert!(message(options.clone().user(None::<String>), "mysql:").contains("user is missing"));
+        assert!(message(options.socket(Some("/run/x.sock")), "mysql:").contains("name a host"));
     }
 
     #[test]

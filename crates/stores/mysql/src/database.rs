@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, QueryResult, TextProtocol};
+use mysql_async::{Conn, Error, Opts, QueryResult, TextProtocol};
 use tenure_core::Namespace;
 use tenure_sql::{Database, Ears, Failure, Value};
 use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
@@ -27,6 +27,19 @@ pub struct MySql {
     pub(crate) address: Address,
     /// A connection of the application's own transactions, while there is none.
     pub(crate) idle: Mutex<Option<Wire>>,
+}
+
+impl MySql {
+    /// The database that the application's own options name: host, user, password, database and encryption. Of the URL,
+    /// which names no host (`mysql:?namespace=app`), only parameters are taken. Unless the options encrypt, or the URL
+    /// has an `sslmode`, connections that leave the machine are encrypted, and the server is verified.
+    ///
+    /// # Errors
+    /// [`StoreError::Misconfigured`]: what is wrong with either.
+    pub fn configured(options: &Opts, url: &StoreUrl) -> Result<Self, StoreError> {
+        let address = Address::configured(options, url).map_err(StoreError::misconfigured)?.equipped()?;
+        Ok(Self { address, idle: Mutex::new(None) })
+    }
 }
 
 impl Database for MySql {

@@ -39,3 +39,17 @@ pub use tenure_store::TransactionError;
 /// Sessions and leases in a MySQL or MariaDB database: connects to `mysql://user@host/database`, and makes
 /// Tenure's tables if there are none.
 pub type MySqlStore = tenure_sql::SqlStore<MySql>;
+
+/// Connects with the options that the application has for its own connections or pool, instead of a URL.
+///
+/// The connections are Tenure's own: see `docs/stores/mysql.md` for why a pool cannot be handed in. What is
+/// Tenure's is in the URL, which names no host, such as `mysql:?namespace=shop`.
+///
+/// # Errors
+/// As for [`MySqlStore::connect`].
+pub async fn connect_with(
+    options: &mysql_async::Opts,
+    url: &tenure_store::StoreUrl,
+) -> Result<MySqlStore, tenure_store::StoreError> {
+    MySqlStore::with_database(MySql::configured(options, url)?, url.options.clone()).await
+}

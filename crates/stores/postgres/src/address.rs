@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use tenure_sql::Encryption;
 use tenure_store::{StoreError, StoreUrl, UrlError};
 use tokio_postgres::Config;
-use tokio_postgres::config::TargetSessionAttrs;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 use crate::tls::{self, Tls};
 
@@ -39,27 +39,41 @@ pub(crate) enum News {
     Nowhere,
 }
 
-/// What may stand in the URL beside what every store understands.
-const KNOWN: [&str; 8] =
-    ["schema", "news", "sslmode", "sslrootcert", "connect_timeout", "application_name", "host", "port"];
+/// What may stand in the URL beside what every store understands: for us, and for the driver.
+const OURS: [&str; 4] = ["schema", "news", "sslmode", "sslrootcert"];
+const DRIVERS: [&str; 4] = ["connect_timeout", "application_name", "host", "port"];
 
 impl Address {
     pub(crate) fn of(url: &StoreUrl) -> Result<Self, UrlError> {
-        url.only(&KNOWN)?;
-        let (mut schema, mut parameters) = (SCHEMA.to_owned(), Vec::new());
-        let (mut mode, mut roots, mut news) = (None, None, None);
-        for (name, value) in &url.parameters {
-            match name.as_str() {
-                "schema" => schema = checked(value)?,
-                "news" => news = Some(value.as_str()),
-                "sslmode" => mode = Some(value.as_str()),
-                "sslrootcert" => roots = Some(percent_decode_str(value).decode_utf8_lossy()),
-                _ => parameters.push(format!("{name}={value}")),
-            }
-        }
+        url.only(&[&OURS[..], &DRIVERS[..]].concat())?;
+        let of_the_driver = |(name, _): &&(String, String)| !OURS.contains(&name.as_str());
+        let parameters = url.parameters.iter().filter(of_the_driver);
+        let parameters: Vec<_> = parameters.map(|(name, value)| format!("{name}={value}")).collect();
         let joint = if parameters.is_empty() { "" } else { "?" };
         let text = format!("postgres:{}{joint}{}", url.rest, parameters.join("&"));
-        let mut config = Config::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
+        let config = Config::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
+        Self::at(config, url)
+    }
+
+    /// The database that the application's own configuration names; only Tenure's parameters are taken from the URL.
+    pub(crate) fn configured(config: Config, url: &StoreUrl) -> Result<Self, UrlError> {
+        url.only(&OURS)?;
+        if !url.rest.is_empty() {
+            return Err(wrong("the configuration names the host; write `postgres:?schema=tenure`"));
+        }
+        Self::at(config, url)
+    }
+
+    fn at(mut config: Config, url: &StoreUrl) -> Result<Self, UrlError> {
+        let schema = url.parameter("schema").map_or_else(|| Ok(SCHEMA.to_owned()), checked)?;
+        let (mode, news) = (url.parameter("sslmode"), url.parameter("news"));
+        let mode = mode.or(match config.get_ssl_mode() {
+            SslMode::Disable => Some("disable"),
+            SslMode::Require => Some("require"),
+            // What a configuration says that says nothing.
+            _ => None,
+        });
+        let roots = url.parameter("sslrootcert").map(|file| percent_decode_str(file).decode_utf8_lossy());
         if config.get_hosts().is_empty() {
             return Err(wrong("the host is missing"));
         }
@@ -199,6 +213,26 @@ mod tests {
         assert_eq!(config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
         assert!(!there.encryption.is_optional(), "it is judged by its own hosts");
         assert!(matches!(address("postgres://h1/db?news=none").unwrap().news, News::Nowhere));
+    }
+
+    #[test]
+    fn a_configuration_of_the_application_is_judged_as_a_url_is() {
+        let configured =
+            |config: &Config, url: &str| Address::configured(config.clone(), &StoreUrl::parse(url).unwrap());
+        let mut config = Config::new();
+        config.host("db.example").port(5433).user("me").password("s@cret").dbname("app");
+        config.application_name("shop");
+        let address = configured(&config, "postgres:?schema=blue").unwrap();
+        assert_eq!((address.schema.as_str(), address.config.get_application_name()), ("blue", Some("shop")));
+        assert_eq!(address.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        assert_eq!(address.config.get_ssl_mode(), SslMode::Require, "it leaves the machine");
+        config.ssl_mode(SslMode::Disable);
+        assert!(configured(&config, "postgres:").unwrap().encryption.is_off());
+        let message = |url: &str| configured(&config, url).unwrap_err().to_string();
+        assert!(message("postgres://h1/db").contains("the configuration names the host"));
+        assert!(message("postgres:?connect_timeout=3").contains("unknown parameter `connect_timeout`"));
+        let nowhere = Address::configured(Config::new(), &StoreUrl::parse("postgres:").unwrap());
+        assert!(nowhere.unwrap_err().to_string().contains("host is missing"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use tenure_core::Namespace;
 use tenure_sql::{Database, Ears, Failure, Value};
 use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
 use tokio::sync::Mutex;
+use tokio_postgres::Config;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -22,6 +23,19 @@ pub struct Postgres {
     pub(crate) address: Address,
     /// A connection of the application's own transactions, while there is none.
     pub(crate) idle: Mutex<Option<Wire>>,
+}
+
+impl Postgres {
+    /// The database that the application's own configuration names, with its user and password. Of the URL, which names
+    /// no host (`postgres:?schema=tenure`), only Tenure's own parameters are taken: `schema`, `news`, `namespace`,
+    /// `history`; and `sslmode` and `sslrootcert`, because a configuration does not say whom to trust.
+    ///
+    /// # Errors
+    /// [`StoreError::Misconfigured`]: what is wrong with either.
+    pub fn configured(config: Config, url: &StoreUrl) -> Result<Self, StoreError> {
+        let address = Address::configured(config, url).map_err(StoreError::misconfigured)?.equipped()?;
+        Ok(Self { address, idle: Mutex::new(None) })
+    }
 }
 
 impl Database for Postgres {

@@ -40,3 +40,17 @@ pub use tokio_postgres;
 /// Sessions and leases in a PostgreSQL database: connects to `postgres://user@host/database`, and makes
 /// Tenure's schema if there is none.
 pub type PostgresStore = tenure_sql::SqlStore<Postgres>;
+
+/// Connects with the configuration that the application has for its own connections or pool, instead of a URL.
+///
+/// The connections are Tenure's own: see `docs/stores/postgres.md` for why a pool cannot be handed in. What is
+/// Tenure's is in the URL, which names no host, such as `postgres:?schema=tenure&namespace=shop`.
+///
+/// # Errors
+/// As for [`PostgresStore::connect`].
+pub async fn connect_with(
+    config: tokio_postgres::Config,
+    url: &tenure_store::StoreUrl,
+) -> Result<PostgresStore, tenure_store::StoreError> {
+    PostgresStore::with_database(Postgres::configured(config, url)?, url.options.clone()).await
+}

@@ -48,17 +48,25 @@ impl<D: Database> SqlStore<D> {
     /// [`StoreError::Misconfigured`] if the URL or the database cannot be used, with what to do;
     /// [`StoreError::Unavailable`] if it cannot be reached.
     pub async fn connect(url: &StoreUrl) -> Result<Self, StoreError> {
-        let database = Arc::new(D::named(url)?);
+        Self::with_database(D::named(url)?, url.options.clone()).await
+    }
+
+    /// The same with a database that is known otherwise than by a URL.
+    ///
+    /// # Errors
+    /// As for [`connect`](SqlStore::connect).
+    pub async fn with_database(database: D, options: Options) -> Result<Self, StoreError> {
+        let database = Arc::new(database);
         let engine = Engine::start(D::THREAD)?;
         let prepared = Arc::clone(&database);
-        let setup = url.options.setup;
+        let setup = options.setup;
         engine.run(async move { prepared.prepare(setup).await }).await?;
         let listeners = Arc::new(Listeners::default());
-        let (listening, namespace) = (Arc::clone(&database), url.options.namespace.clone());
+        let (listening, namespace) = (Arc::clone(&database), options.namespace.clone());
         engine.spawn(news::listen(listening, namespace, Arc::downgrade(&listeners)));
         let line = || Arc::new(Line::new(Arc::clone(&database)));
         let (session, elections, history) = (line(), line(), line());
-        Ok(Self { engine, database, session, elections, history, listeners, options: url.options.clone() })
+        Ok(Self { engine, database, session, elections, history, listeners, options })
     }
 
     /// What is particular to this database.

@@ -1,6 +1,7 @@
 //! Finding the database, or saying why not.
 
 use crate::common::{FAST, Place};
+use tenure_mysql::mysql_async::{Opts, OptsBuilder};
 use tenure_store::{StoreError, StoreUrl};
 use tenure_testkit::server::MariaDb;
 use tenure_testkit::sql::SqlServer;
@@ -49,6 +50,20 @@ async fn nobody_comes_in_without_the_right_password() {
     misconfigured(&refused(&place.0.url_as("me")).await, &["Access denied", "check user and password"]);
     let right = place.0.url_as("me:r%3Ai%40g%2Fh%3Ft%25");
     soon(Place::connect(StoreUrl::parse(&right).unwrap())).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_options_that_the_application_has_are_enough() {
+    let place = Place::start();
+    ask(&place, "CREATE USER me@'%' IDENTIFIED BY 'r:i@g/h?t%'").await;
+    ask(&place, "GRANT ALL ON tenure.* TO me@'%'").await;
+    let known = Opts::from_url(&place.0.url()).unwrap();
+    let options = OptsBuilder::default().ip_or_hostname(known.ip_or_hostname()).tcp_port(known.tcp_port());
+    let options = options.user(Some("me")).pass(Some("r:i@g/h?t%")).db_name(known.db_name());
+    let url = StoreUrl::parse("mysql:?namespace=blue").unwrap();
+    let store = soon(tenure_mysql::connect_with(&options.into(), &url)).await.unwrap();
+    assert_eq!(store.options().namespace.as_str(), "blue");
+    assert_ne!(ask(&place, MADE).await, "0");
 }
 
 #[tokio::test]

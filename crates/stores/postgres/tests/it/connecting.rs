@@ -2,6 +2,8 @@
 #![allow(missing_docs, reason = "the tests read as sentences")]
 
 use crate::kit::{connect, misconfigured, number, person, refused, unavailable};
+use tenure_core::ElectionName;
+use tenure_store::{Store, StoreUrl};
 use tenure_testkit::server::Postgres;
 
 const MADE: &str = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tenure'";
@@ -17,6 +19,23 @@ async fn nobody_comes_in_without_the_right_password() {
     let right = server.url_as("postgres:r%3Ai%40g%2Fh%3Ft%25");
     assert_eq!(number(&person(&right).await, MADE).await, 0);
     connect(&right).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_configuration_that_the_application_has_is_enough() {
+    let password = "r:i@g/h?t%";
+    let server = Postgres::start_protected(password);
+    let port = server.host().rsplit(':').next().unwrap().parse().unwrap();
+    let mut config = tokio_postgres::Config::new();
+    config.host("127.0.0.1").port(port).user("postgres").password(password).dbname("postgres");
+    config.application_name("shop");
+    let url = StoreUrl::parse("postgres:?schema=blue").unwrap();
+    let store = tenure_postgres::connect_with(config, &url).await.unwrap();
+    store.read(ElectionName::new("any").unwrap()).await.unwrap(); // over a connection that is kept
+    let person = person(&server.url_as("postgres:r%3Ai%40g%2Fh%3Ft%25")).await;
+    assert_eq!(number(&person, "SELECT count(*) FROM pg_namespace WHERE nspname = 'blue'").await, 1);
+    let ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'shop'";
+    assert!(number(&person, ours).await > 0, "the connections are told by the application's name");
 }
 
 #[tokio::test]
