@@ -49,6 +49,8 @@ const NEEDS: &[Need] = &[
     Need { program: "promtool", packages: &["prometheus"], why: "reads metrics and alert rules, in tests" },
     Need { program: "nginx", packages: &["nginx-light"], why: "a load balancer before our nodes, in tests" },
     Need { program: "haproxy", packages: &["haproxy"], why: "another one, in tests" },
+    // `systemctl` alone may be somebody else's.
+    Need { program: "systemd-analyze", packages: &["systemd"], why: "starts our units, in tests" },
     Need { program: "python3", packages: &["python3"], why: "an example in Python, in tests" },
     Need { program: "node", packages: &["nodejs"], why: "an example in Node.js, in tests" },
     Need {

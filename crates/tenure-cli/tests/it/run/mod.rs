@@ -13,6 +13,8 @@ mod place;
 mod service;
 mod stage;
 mod stops;
+#[cfg(feature = "server-tests")]
+mod systemd;
 mod turns;
 mod witness;
 

@@ -81,15 +81,18 @@ fn the_unit_in_the_repository_says_what_the_command_understands() {
     let unit = include_str!("../../../../../deploy/systemd/tenure-run@.service");
     let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
     let stage = Stage::new();
-    std::fs::write(stage.path("nightly.toml"), "ttl = \"10s\"\n").unwrap();
-    let words = start
-        .replace("%i", "nightly")
-        .replace("/etc/tenure", &stage.path("").display().to_string())
-        .replace("${PROGRAM}", "true");
+    let words = start.replace("%i", "nightly").replace("$PROGRAM", "true");
     let mut words = words.split(' ').skip(1);
     let output = stage.tenure().args(words.by_ref()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    for wanted in ["Type=notify", "WatchdogSec=", "Restart=", "KillMode=mixed", "Delegate=yes"] {
+    for wanted in [
+        "Type=notify",
+        "EnvironmentFile=/etc/tenure/%i.env",
+        "WatchdogSec=",
+        "Restart=",
+        "KillMode=mixed",
+        "Delegate=yes",
+    ] {
         assert!(unit.contains(wanted), "{wanted}");
     }
 }
