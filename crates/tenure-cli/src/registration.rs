@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tenure::{ConnectError, Labels, Node, NodeBuilder, SettingsError, Setup, StartError, Store, StoreError};
+use tenure::{
+    ConnectError, Labels, Node, NodeBuilder, NodeRecord, NodeState, SettingsError, Setup, StartError, Store,
+    StoreError,
+};
 use tenure_store::clock;
 
 use crate::cli::{Global, NodeSettings, SeatSettings};
 use crate::failure::{Failure, chain};
+use crate::origins::Origins;
 use crate::voice::Voice;
 use crate::{output, serving, severed, store};
 
-use crate::origins::Origins;
 /// How soon an unreachable store is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often it is said that it still cannot be reached.
@@ -33,7 +36,7 @@ pub fn node_id(settings: &NodeSettings) -> String {
 }
 
 /// Says in the first line where others have to be to take part, and warns where they cannot be.
-pub fn introduce(global: &Global, listen: Option<SocketAddr>, voice: &Voice) {
+pub fn introduce(global: &Global, settings: &NodeSettings, listen: Option<SocketAddr>, voice: &Voice) {
     let (store, namespace) = (store::shown(global), global.namespace.as_str());
     let local = if global.store.is_none() {
         "; there is no --store, so only processes on this machine take part"
@@ -46,6 +49,9 @@ pub fn introduce(global: &Global, listen: Option<SocketAddr>, voice: &Voice) {
     let sign = match listen {
         _ if in_kubernetes => String::from("this is a Kubernetes pod (KUBERNETES_SERVICE_HOST is set)"),
         Some(address) if !address.ip().is_loopback() => format!("--listen {address} is for other machines"),
+        _ if is_unit_of_several_hosts(settings) => {
+            String::from("this is a systemd unit (INVOCATION_ID is set) and its --node names the host")
+        }
         _ => return,
     };
     if global.store.is_none() {
@@ -55,6 +61,13 @@ pub fn introduce(global: &Global, listen: Option<SocketAddr>, voice: &Voice) {
         );
         voice.say("local_store", &sentence, json!({"store": store}));
     }
+}
+
+/// Whether a service manager started us under a name that was made for more than one machine: `--node=%H`.
+fn is_unit_of_several_hosts(settings: &NodeSettings) -> bool {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let named = settings.node.as_ref().is_some_and(|node| node.as_str().contains(&host));
+    named && !host.is_empty() && std::env::var_os("INVOCATION_ID").is_some()
 }
 
 /// Connects and registers, as the settings say and `shape` adds. A store that is away is waited for; one
@@ -102,21 +115,54 @@ pub async fn start(
     if let Some(verdict) = settings.health.start(settings.ttl, voice)? {
         builder = builder.health(move || verdict.clone().outcome());
     }
-    let mut starting = pin!(shape(builder).start(store));
+    let mut starting = pin!(shape(builder).start(Arc::clone(&store)));
     // Most often it is there at once. If not, somebody at a terminal wants to know why.
     let node = match tokio::time::timeout(Duration::from_millis(500), &mut starting).await {
         Ok(started) => started,
         Err(_) => {
-            let sentence = format!(
-                "registering as `{id}` takes a while: the store is slow, or an earlier process with this id has \
-                 not lapsed yet (at most {})",
-                output::length(settings.ttl)
-            );
-            voice.say("registering", &sentence, json!({}));
+            let (sentence, data) = tokio::select! {
+                biased;
+                said = why_registering_takes(&store, id) => said,
+                started = &mut starting => return started.map_err(|error| not_started(error, global, settings)),
+            };
+            voice.say("registering", &sentence, data);
             starting.await
         }
     };
-    node.map_err(|error| match error {
+    node.map_err(|error| not_started(error, global, settings))
+}
+
+/// Why registering takes a while: who else has the id, if somebody has.
+async fn why_registering_takes(store: &Arc<dyn Store>, id: &str) -> (String, serde_json::Value) {
+    let nodes = store::ask(store.nodes()).await.unwrap_or_default();
+    let other = nodes.into_iter().find(|node| node.info.id.as_str() == id && node.state == NodeState::Live);
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    match other {
+        // It may be this process, registered a moment ago; or one before it, in a container that was started again.
+        Some(node) if node.info.pid == std::process::id() && node.info.hostname == host => {
+            let sentence = format!(
+                "registering as `{id}` takes a while: the store is slow, or an earlier session of this id has not lapsed yet \
+                 (it does {} after its last renewal)",
+                output::length(node.pulse.ttl)
+            );
+            (sentence, json!({}))
+        }
+        Some(NodeRecord { info, pulse, renewed_at, .. }) => {
+            let (host, pid) = (output::harmless(&info.hostname), info.pid);
+            let sentence = format!(
+                "the node id `{id}` is in use by process {pid} on {host}, which renewed {}; waiting until that session \
+                 lapses ({} after its last renewal), or refusing to start if it is renewed",
+                output::ago(renewed_at),
+                output::length(pulse.ttl)
+            );
+            (sentence, json!({"hostname": info.hostname, "pid": pid}))
+        }
+        None => (format!("registering as `{id}` takes a while: the store is slow"), json!({})),
+    }
+}
+
+fn not_started(error: StartError, global: &Global, settings: &NodeSettings) -> Failure {
+    match error {
         StartError::NodeIdTaken { .. } => {
             Failure::No(format!("{}; give this one another with --node, or leave --node out", chain(&error)))
         }
@@ -127,13 +173,13 @@ pub async fn start(
         StartError::Settings(error) => Failure::Usage(blamed(&error, &global.origins)),
         StartError::System(_) | StartError::DriverDied => Failure::System(chain(&error)),
         _ => Failure::Usage(chain(&error)),
-    })
+    }
 }
 
 /// The problem under the name that the setting has where it was written.
 fn blamed(error: &SettingsError, origins: &Origins) -> String {
     let setting = error.setting();
-    error.to_string().replace(&format!("`{setting}`"), &format!("`--{}`", setting.replace('_', "-")))
+    error.to_string().replace(&format!("`{setting}`"), &origins.name(setting))
 }
 
 fn gave_up(limit: Duration, problem: &str) -> Failure {

@@ -32,7 +32,7 @@ async fn live(global: &Global, asked: &NodeCommand) -> Result<Exit, Failure> {
     let mut end = End::listen()?;
     let id = registration::node_id(&asked.node);
     let voice = Voice { json: global.json, election: asked.election.clone(), node: id.clone() };
-    registration::introduce(global, asked.serve.listen, &voice);
+    registration::introduce(global, &asked.node, asked.serve.listen, &voice);
     let door = Door::open(asked.serve.listen.unwrap_or(LISTEN), &asked.serve, &asked.node).await?;
     let started = {
         let starting = registration::start(global, &asked.node, &id, &voice, |node| door.introduce(node));

@@ -42,7 +42,7 @@ pub async fn supervise(global: &Global, asked: &Run, program: Vec<Vec<u8>>) -> R
         cgroup: asked.run.cgroup == Grouping::Auto,
         several: asked.partitions.is_some(),
     };
-    registration::introduce(global, asked.serve.listen, &voice);
+    registration::introduce(global, &asked.node, asked.serve.listen, &voice);
     let door = match asked.serve.listen {
         Some(listen) => Some(Door::open(listen, &asked.serve, &asked.node).await?),
         None => None,

@@ -74,3 +74,19 @@ fn a_file_as_the_store_of_several_machines_is_warned_of() {
     let said = run(|command| command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1").args(store));
     assert!(!said.err.contains("warning"), "{said:?}");
 }
+
+#[test]
+fn a_file_as_the_store_of_a_unit_for_several_hosts_is_warned_of() {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let unit = |node: &str| {
+        let node = ["--node", node].map(str::to_owned);
+        run(|command| command.env("INVOCATION_ID", "0123").args(node)).done().err
+    };
+    let words =
+        "warning: this is a systemd unit (INVOCATION_ID is set) and its --node names the host, and the store";
+    assert!(unit(&format!("{host}-nightly")).contains(words));
+    assert!(!unit("only-one").contains("warning"));
+    // At a terminal a host name says nothing.
+    let said = run(|command| command.env_remove("INVOCATION_ID").args(["--node", &host])).done();
+    assert!(!said.err.contains("warning"), "{said:?}");
+}

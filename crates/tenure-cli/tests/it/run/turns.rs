@@ -51,6 +51,23 @@ fn a_resignation_from_outside_moves_leadership_and_the_first_stands_again() {
 }
 
 #[test]
+fn whoever_waits_for_a_node_id_says_which_process_has_it() {
+    let stage = Stage::new();
+    let first = stage.witness("alpha", &["--ttl", NEVER]);
+    // It neither renews nor leaves, so nobody can know whether it lives.
+    first.signal(Signal::STOP);
+    let said = stage.path("second.said");
+    let file = std::fs::File::create(&said).unwrap();
+    let _second = stage.run_with("alpha", &["--ttl", NEVER], &["true"], |command| {
+        command.stderr(file);
+    });
+    let words = format!("the node id `alpha` is in use by process {} on ", first.pid());
+    until("it says for whom it waits", || {
+        std::fs::read_to_string(&said).unwrap().contains(&words).then_some(())
+    });
+}
+
+#[test]
 fn two_processes_with_one_node_id_are_refused_with_what_to_do() {
     let stage = Stage::new();
     let _first = stage.witness("alpha", &["--ttl", NEVER, "--renew-every", "200ms"]);
