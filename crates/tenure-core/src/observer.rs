@@ -110,19 +110,10 @@ impl Machine {
             let again = now + self.settings.poll_every;
             self.election(key).look_at = Some(again);
         } else if election.look_at.is_some_and(|at| at <= now) {
-            if matches!(election.role, Role::Idle) {
-                self.mourn(key, now);
-            }
+            // Until the answer is there, the last known leader stands: unknown is not nobody.
             self.look(key, now);
         }
         self.arm(key);
-    }
-
-    /// An observer whose leader has been silent for its whole life says so.
-    fn mourn(&mut self, key: ElectionKey, now: Instant) {
-        if self.election(key).silence.lapses().is_some_and(|at| at <= now) {
-            self.announce(key, None);
-        }
     }
 
     fn looked(&mut self, key: ElectionKey, flight: Flight, outcome: Result<Answer, Failure>, now: Instant) {

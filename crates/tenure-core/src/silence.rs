@@ -112,11 +112,6 @@ impl Silence {
         self.last.map(|sight| sight.stamp)
     }
 
-    /// From when on the session that was seen last may be taken for dead.
-    pub fn lapses(&self) -> Option<Instant> {
-        self.last.map(|sight| sight.lapses)
-    }
-
     /// Forgets what was seen.
     pub fn reset(&mut self) {
         self.last = None;

@@ -4,6 +4,7 @@
 mod candidate;
 mod handoff;
 mod leader;
+mod observer;
 mod plan;
 mod plan_optimum;
 mod planning;
