@@ -159,7 +159,8 @@ pub enum NodeEvent {
     /// The store was asked for something. It happens all the time: only an
     /// [`observer`](crate::NodeBuilder::observer) is told.
     StoreAsked {
-        /// For what: `open`, `renew`, `claim`, `resign`, `close` or `read`.
+        /// For what: `open`, `renew`, `claim`, `resign`, `close` or `read`; where there are partitions, also
+        /// `read_workers`, `read_partitions`, `assign_partitions` or `release_partitions`.
         verb: &'static str,
         /// How long the answer took, or how long it was waited for.
         took: Duration,

@@ -74,12 +74,13 @@ impl Questions {
     }
 }
 
+/// What a request is called in metrics and in the log.
 const fn word(demand: &Demand) -> &'static str {
     match demand {
-        Demand::Survey => "survey",
-        Demand::Read { .. } => "leaf",
-        Demand::Publish { .. } => "publish",
-        Demand::Acknowledge { .. } => "acknowledge",
+        Demand::Survey => "read_workers",
+        Demand::Read { .. } => "read_partitions",
+        Demand::Publish { .. } => "assign_partitions",
+        Demand::Acknowledge { .. } => "release_partitions",
     }
 }
 

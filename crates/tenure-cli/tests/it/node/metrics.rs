@@ -74,6 +74,29 @@ fn every_metric_of_the_contract_is_there_and_promtool_reads_them() {
 }
 
 #[test]
+fn requests_to_the_store_are_named_as_the_documentation_names_them() {
+    let stage = Stage::new();
+    let node = stage.node("a", &["--task-list", "jobs/parts=2"]);
+    let operations = || -> BTreeSet<String> {
+        let text = node.get("/metrics").body;
+        let counted = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("tenure_store_request_seconds_count{operation=\""));
+        counted.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())).collect()
+    };
+    until("it looks after its partitions", || {
+        let seen = operations();
+        (seen.contains("read_partitions") && seen.contains("read_workers")).then_some(())
+    });
+    let documents = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/node.md");
+    let documents = std::fs::read_to_string(documents).unwrap();
+    let told = documents.lines().find(|line| line.contains("`tenure_store_request_seconds`")).unwrap();
+    for operation in operations() {
+        assert!(told.contains(&format!("`{operation}`")), "`{operation}` is not in: {told}");
+    }
+}
+
+#[test]
 fn the_alert_rules_are_sound_and_speak_of_metrics_that_there_are() {
     let deploy = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
     let rules = deploy.join("prometheus/alerts.yml");
