@@ -14,8 +14,8 @@ use super::{cluster, events, lists, metrics, orders, page, probes, work};
     paths(
         cluster::status, cluster::leader, cluster::health, cluster::nodes, lists::elections, lists::partitions,
         events::events, probes::leader, probes::follower, probes::live, probes::ready, metrics::metrics,
-        orders::resign, orders::transfer, work::mine, work::work, work::release, page::page, page::script, page::map,
-        page::style, openapi
+        orders::resign, orders::transfer, work::mine, work::work, work::release, page::page, page::script, page::story,
+        page::map, page::style, openapi
     ),
     modifiers(&Token, &Manners, &Probes),
     tags(

@@ -124,6 +124,7 @@ impl Api {
         let page = Router::new()
             .route("/", get(page::page))
             .route("/page.js", get(page::script))
+            .route("/story.js", get(page::story))
             .route("/map.js", get(page::map))
             .route("/page.css", get(page::style))
             .method_not_allowed_fallback(manners::not_that_way);

@@ -1,6 +1,6 @@
 //! The page for people: the cluster at a glance, as it changes.
 //!
-//! It is four files, served as they are. It shows what it is told as text, runs no script but its own, and
+//! It is five files, served as they are. It shows what it is told as text, runs no script but its own, and
 //! asks nobody but nodes of this cluster: when the node that served it dies, it reads on from another.
 
 use axum::extract::State;
@@ -14,6 +14,7 @@ use crate::leader_only::Origin;
 
 const HTML: &str = include_str!("page/page.html");
 const SCRIPT: &str = include_str!("page/page.js");
+const STORY: &str = include_str!("page/story.js");
 const MAP: &str = include_str!("page/map.js");
 const STYLE: &str = include_str!("page/page.css");
 
@@ -35,6 +36,13 @@ pub(super) async fn page(State(api): State<Api>) -> Response {
     (status = 200, description = "JavaScript", content_type = "text/javascript", body = String)))]
 pub(super) async fn script() -> Response {
     file("text/javascript; charset=utf-8", SCRIPT)
+}
+
+/// Its words for what the history tells
+#[utoipa::path(get, path = "/story.js", tag = "about", responses(
+    (status = 200, description = "JavaScript", content_type = "text/javascript", body = String)))]
+pub(super) async fn story() -> Response {
+    file("text/javascript; charset=utf-8", STORY)
 }
 
 /// Its map of partitions

@@ -266,6 +266,7 @@ fn every_row_of_the_contract_is_described() {
         ("GET", "/openapi.json", &[421]),
         ("GET", "/", &[421]),
         ("GET", "/page.js", &[421]),
+        ("GET", "/story.js", &[421]),
         ("GET", "/map.js", &[421]),
         ("GET", "/page.css", &[421]),
         ("POST", "/cluster/resign", &[400, 401, 403, 408, 409, 413, 421, 503]),

@@ -36,6 +36,7 @@ impl Crowd {
         let app = Router::new()
             .route("/", get(|| page("text/html", "page.html")))
             .route("/page.js", get(|| page("text/javascript", "page.js")))
+            .route("/story.js", get(|| page("text/javascript", "story.js")))
             .route("/map.js", get(|| page("text/javascript", "map.js")))
             .route("/page.css", get(|| page("text/css", "page.css")))
             .route("/cluster/status", get(|| async { axum::Json(status()) }))
@@ -46,21 +47,27 @@ impl Crowd {
             .route("/cluster/events", get(events))
             .route("/metrics", get(|| async { "" }))
             .with_state(Arc::clone(&crowd));
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async {
-                axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), app).await.unwrap();
-            });
-        });
+        let address = listen(app);
         (crowd, address)
     }
 }
 
+/// Serves this until the test ends.
+pub fn listen(app: Router) -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            axum::serve(tokio::net::TcpListener::from_std(listener).unwrap(), app).await.unwrap();
+        });
+    });
+    address
+}
+
 /// A file of the page, as it is in the sources, under the policy of a node.
-async fn page(kind: &'static str, name: &str) -> Response {
+pub async fn page(kind: &'static str, name: &str) -> Response {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tenure-http/src/api/page");
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'";
     let headers = [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy)];

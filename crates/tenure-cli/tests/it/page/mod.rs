@@ -8,6 +8,8 @@ mod crowd;
 mod place;
 #[path = "../node/stage.rs"]
 mod stage;
+mod story;
+mod told;
 
 use std::sync::atomic::Ordering;
 
@@ -38,17 +40,23 @@ fn the_next_leader_is_shown_without_a_reload_although_the_page_came_from_the_one
     shows(&mut browser, "#partitions", |text| text.starts_with("64 partitions: 0 owned by 0 nodes"));
     browser.value("window.sameDocument = 1");
     assert_eq!(browser.complaints, Vec::<String>::new());
-    browser.picture("light", 1280, 1400, "light");
-    browser.picture("dark", 1280, 1400, "dark");
-    browser.picture("phone", 390, 1600, "light");
+    browser.picture("divided", 1280, 1200, "light");
+    browser.picture("phone", 390, 1900, "light");
     nodes[0].child.kill().unwrap();
     let next = shows(&mut browser, "#leader", |text| text == "beta" || text == "gamma");
     shows(&mut browser, "#stale", |text| text.contains("does not answer. Reading from"));
-    shows(&mut browser, "#terms", |text| text.contains(&next) && text.contains("nobody led for"));
+    // Its lease may have lasted for a while: what is said is what it was at most, and why.
+    shows(&mut browser, "#terms", |text| {
+        text.contains(&next)
+            && text.contains("nobody led for at most ")
+            && text.contains("then: silent for its whole ttl")
+    });
+    shows(&mut browser, "#events", |text| text.contains("lost term 1: silent for its whole ttl"));
+    shows(&mut browser, "#legend", |text| text.contains("nobody led") && text.contains(&next));
     assert_eq!(browser.value("window.sameDocument"), 1);
     // From another node's page nothing can be changed: the token stays where it was typed.
     assert_eq!(browser.value("document.getElementById('hand').disabled"), true);
-    browser.picture("after-failover", 1280, 1400, "light");
+    browser.picture("after-failover", 1280, 800, "light");
 }
 
 #[test]
@@ -67,6 +75,85 @@ fn the_leader_makes_way_when_the_page_asks_with_the_token() {
     browser.value(&submit(TOKEN));
     shows(&mut browser, "#answer", |text| text.contains("was asked"));
     shows(&mut browser, "#leader", |text| text == "beta");
+    shows(&mut browser, "#terms", |text| text.contains("then: resigned: asked to make way"));
+}
+
+#[test]
+fn a_request_to_hand_over_to_the_leader_is_answered_with_that_it_leads_already() {
+    let stage = Stage::new();
+    let nodes = stage.cluster(&["alpha", "beta"], &[]);
+    let mut browser = Browser::open(&format!("http://{}/", nodes[1].address));
+    shows(&mut browser, "#leader", |text| text == "alpha");
+    // The page does not offer it; between two looks it may be chosen all the same.
+    until("who could take over is offered", || {
+        (browser.value("[...document.getElementById('to').options].map((o) => o.value).join()") == ",beta")
+            .then_some(())
+    });
+    browser.value(&format!(
+        "document.getElementById('to').add(new Option('alpha')); document.getElementById('to').value = 'alpha';
+         document.getElementById('token').value = '{TOKEN}'; document.getElementById('form').requestSubmit()"
+    ));
+    shows(&mut browser, "#answer", |text| text == "alpha already leads, under term 1");
+}
+
+#[test]
+fn three_nodes_fit_on_one_screen_and_empty_cards_give_way() {
+    let stage = Stage::new();
+    let nodes = stage.cluster(&["alpha", "beta", "gamma"], &["--min-nodes", "3"]);
+    let mut browser = Browser::open(&format!("http://{}/", nodes[0].address));
+    shows(&mut browser, "#events", |text| text.contains("gamma registered on "));
+    shows(&mut browser, "#nodes", |text| text.contains("gamma"));
+    shows(&mut browser, "#glance", |text| text.contains("healthy"));
+    for scheme in ["light", "dark"] {
+        browser.picture(scheme, 1280, 800, scheme);
+        let high = browser.value("document.documentElement.scrollHeight").as_u64().unwrap();
+        assert!(high <= 800, "the page is {high} pixels high");
+        let wide = browser.value("document.documentElement.scrollWidth").as_u64().unwrap();
+        assert!(wide <= 1280, "the page is {wide} pixels wide");
+    }
+    // Every card that is left has its place on that screen, and there is room for what has happened.
+    let cards = "[...document.querySelectorAll('main > section')].filter((card) => card.offsetHeight > 0)";
+    let places =
+        browser.value(&format!("{cards}.map((card) => card.querySelector('h2').textContent).join()"));
+    assert_eq!(places, "Leader,Terms,Cluster,Nodes,Measured by alpha,Events");
+    let within = format!("{cards}.every((card) => card.getBoundingClientRect().bottom <= 800)");
+    assert_eq!(browser.value(&within), true);
+    let room = browser.value("document.getElementById('events').closest('.scroll').clientHeight");
+    assert!(room.as_u64().unwrap() > 150, "{room}");
+    // A node that is well says so: in its colour, by a sign, and in a word.
+    let states = "[...document.querySelectorAll('#nodes tr')].map(({ cells }) => [cells[0].textContent,
+        cells[1].textContent, cells[1].className, getComputedStyle(cells[1], '::before').content[1]].join(' ')).join()";
+    assert_eq!(browser.value(states), "alpha leader good ✓,beta live good ✓,gamma live good ✓");
+    assert_eq!(browser.value("document.getElementById('filter').offsetHeight"), 0);
+    // Another election is worth a card.
+    let _other = stage.node("delta", &["--election", "other"]);
+    shows(&mut browser, "#elections", |text| text.contains("other: delta leads under term 1"));
+    assert_eq!(browser.value("document.getElementById('elections-card').hidden"), false);
+    assert_eq!(browser.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn a_leader_that_has_fallen_silent_is_not_shown_as_leading() {
+    let stage = Stage::new();
+    // Nobody takes over, so nobody writes down that its term is over.
+    let mut alpha = stage.node("alpha", &["--ttl", "4s"]);
+    alpha.until_ok("/leader");
+    let observer = stage.node("beta", &["--ttl", "4s", "--eligible=false"]);
+    let mut browser = Browser::open(&format!("http://{}/", observer.address));
+    shows(&mut browser, "#terms", |text| text.contains(" alpha from ") && text.ends_with(", leads"));
+    shows(&mut browser, "#leader", |text| text == "alpha");
+    alpha.child.kill().unwrap();
+    shows(&mut browser, "#leader", |text| text == "nobody leads");
+    shows(&mut browser, "#terms", |text| text.starts_with("nobody leads; alpha was last heard of at "));
+    until("it is silent, and marked so", || {
+        let state = "[...document.querySelectorAll('#nodes td.warn')].map((cell) => cell.textContent).join()";
+        (browser.value(state) == "silent").then_some(())
+    });
+    until("the strip shows that nobody leads", || {
+        (browser.value("document.querySelector('#strip').lastElementChild.className") == "nobody")
+            .then_some(())
+    });
+    browser.picture("silent", 1280, 800, "light");
 }
 
 #[test]
@@ -142,7 +229,9 @@ fn a_crowd_is_shown_whole_and_the_page_stays_small() {
         text.contains("node-000 is giving it up") && text.contains("28 more")
     });
     // A hundred thousand events later, who led is still known, though all of it is long out of the list of events.
-    shows(&mut browser, "#terms", |text| text.contains("term 200 ") && text.contains("nobody led for"));
+    shows(&mut browser, "#terms", |text| {
+        text.contains("term 200 ") && text.contains("then: silent for its whole ttl")
+    });
     let mut count = |selector: &str| {
         browser.value(&format!("document.querySelectorAll('{selector}').length")).as_u64().unwrap()
     };
@@ -150,7 +239,7 @@ fn a_crowd_is_shown_whole_and_the_page_stays_small() {
         (count("#nodes tr"), count("#events tr"), count("#map canvas")),
         (crowd::NODES as u64, 200, 4)
     );
-    // 500 rows of 6 cells, 200 of 6, 500 choices: nothing grows with the partitions, nor with the events.
+    // 500 rows of 6 cells, 200 of 3, 500 choices: nothing grows with the partitions, nor with the events.
     assert!(count("#terms li") <= 201 && count("*") < 6500, "{} elements", count("*"));
     assert!(browser.value("events.length").as_u64().unwrap() <= 2000);
     // What is on its way is in the picture: the first cell is half its owner's colour, a vacant one is hollow.

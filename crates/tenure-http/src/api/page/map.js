@@ -57,8 +57,10 @@ const inWords = (count, nodes) => (count.owned + count.revoking + count.vacant) 
 function drawMap() {
   const all = [...ledger.values()].flat().filter(Boolean), owners = new Map();
   for (const cell of all) if (cell.node_id) owners.set(cell.node_id, (owners.get(cell.node_id) || 0) + 1);
-  show($('partitions'), all.length ? inWords(counted(all), owners.size) + ', in ' + ledger.size + (ledger.size === 1 ? ' task list' : ' task lists') : 'There are none.');
-  $('map-more').hidden = all.length === 0;
+  show($('partitions'), all.length ? inWords(counted(all), owners.size) + ', in ' + ledger.size + (ledger.size === 1 ? ' task list' : ' task lists') : '');
+  // Without partitions there is nothing to say of them.
+  $('partitions-card').hidden = all.length === 0;
+  $('main').classList.toggle('divided', all.length > 0);
   const wide = $('map').clientWidth, names = [...ledger.keys()].slice(0, LISTS_SHOWN);
   for (const [name, map] of maps) if (!names.includes(name)) { map.part.remove(); maps.delete(name); }
   for (const name of names) {

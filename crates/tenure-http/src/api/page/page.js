@@ -5,6 +5,7 @@
 const SILENT_AFTER = 3000;      // ms without an answer until the page says that it is stale
 const PATIENCE = 2500;          // ms for an answer
 const EVENTS_KEPT = 1000, EVENTS_SHOWN = 200, NODES_SHOWN = 500, TERMS_SHOWN = 100, POINTS = 60;
+const FILTERED_FROM = 8;        // nodes: fewer are found without a search
 
 const $ = (id) => document.getElementById(id);
 const make = (name, text, kind) => {
@@ -14,17 +15,8 @@ const make = (name, text, kind) => {
   return element;
 };
 const show = (element, text) => { if (element.textContent !== text) element.textContent = text; };
-const length = (ms) => {
-  if (ms < 0) return 'now';
-  if (ms < 10) return ms.toFixed(1) + ' ms';
-  if (ms < 1000) return Math.round(ms) + ' ms';
-  const s = ms / 1000;
-  if (s < 60) return s.toFixed(1) + ' s';
-  if (s < 3600) return Math.floor(s / 60) + ' min ' + Math.floor(s % 60) + ' s';
-  if (s < 86400) return Math.floor(s / 3600) + ' h ' + Math.floor(s % 3600 / 60) + ' min';
-  return Math.floor(s / 86400) + ' d ' + Math.floor(s % 86400 / 3600) + ' h';
-};
-const clock = (time) => String(time).slice(11, 23);
+// The cluster's wall clock.
+const present = () => Date.now() + skew;
 // Only a bare origin of http or https is ever called or linked to.
 const origin = (url) => {
   try {
@@ -74,6 +66,7 @@ async function look() {
     heard = performance.now();
     failures = 0;
     status = said; health = well;
+    signOfLife(said.lease);
     leader = led.leader_id && led.expires_in_ms !== undefined ? { ...led, at: heard } : null;
     const time = Date.parse(well.timestamp);
     if (time) skew = time - Date.now();
@@ -151,7 +144,9 @@ async function lists() {
       return item;
     });
     if (found.length > 200) list.push(make('li', 'and ' + (found.length - 200) + ' more', 'faint'));
-    $('elections').replaceChildren(...(list.length ? list : [make('li', 'none yet', 'faint')]));
+    // One that is this page's own is told above.
+    $('elections-card').hidden = found.length === 0 || (found.length === 1 && status !== null && found[0].election === status.election);
+    $('elections').replaceChildren(...list);
   } catch { /* said elsewhere: the page is stale */ }
 }
 
@@ -169,7 +164,7 @@ function drawLeader() {
     $('leader').className = now === null ? 'big bad' : 'big good';
     document.title = (now === null ? 'nobody leads' : now + ' leads') + ' · Tenure';
   }
-  show($('term'), now === null ? 'the last term was ' + status.term : 'under term ' + leader.term + (leader.hostname ? ', on ' + leader.hostname : ''));
+  show($('term'), now === null ? 'the last term was ' + status.term : 'leads under term ' + leader.term + (leader.hostname ? ', on ' + leader.hostname : ''));
   drawLease();
 }
 
@@ -189,12 +184,14 @@ function drawLease() {
 }
 
 function drawGlance() {
-  const kind = { healthy: 'good', degraded: 'warn', unhealthy: 'bad' }[health.status];
-  const rows = [['health', health.status, kind], ['nodes that live', status.cluster_size + ' (' + status.minimum_size + ' needed)'],
-    ['asked', status.node_id + ' (' + status.state + ')'],
-    ['heard of the store', status.known_ms_ago === null ? 'never' : length(status.known_ms_ago) + ' ago'], ['version', health.version]];
-  if (health.store_error) rows.push(['store', health.store_error, 'bad']);
-  $('glance').replaceChildren(...rows.flatMap(([name, value, mark]) => [make('dt', name), make('dd', value, mark)]));
+  const kind = { healthy: 'good', degraded: 'warn', unhealthy: 'bad' }[health.status], few = status.cluster_size < status.minimum_size;
+  const why = health.status === 'healthy' ? '' : health.status === 'degraded' ? (few ? ': too few nodes live' : leader ? '' : ': nobody leads') : ': no answer from the store in time';
+  const rows = [['health', health.status + why, kind],
+    ['live nodes', status.cluster_size + (status.minimum_size > 1 ? ' (' + status.minimum_size + ' needed)' : ''), few ? 'warn' : 'good'],
+    ['store', health.store_error || (status.known_ms_ago === null ? 'not reached yet' : 'reached ' + length(status.known_ms_ago) + ' ago'), health.store_error ? 'bad' : status.known_ms_ago === null ? 'warn' : 'good'],
+    ['told by', status.node_id + ' (' + status.state + ')'], ['version', health.version]];
+  $('glance').replaceChildren(...rows.flatMap(([name, value, mark]) => [make('dt', name), make('dd', value, mark || 'plain')]));
+  show($('charts-of'), status.node_id);
 }
 
 // A node that lives, but whose health probe fails, leads nothing and is no candidate.
@@ -204,6 +201,7 @@ const condition = (node) => (unhealthy(node) ? 'unhealthy: ' + node.problem : no
 const rows = new Map();         // node id -> its row: rows are changed, not made anew
 function drawNodes() {
   const wanted = $('filter').value.toLowerCase();
+  $('filter-label').hidden = !wanted && status.nodes.length <= FILTERED_FROM;
   const leads = leader && leader.leader_id;
   const matching = status.nodes.filter((n) => !wanted || (n.node_id + ' ' + n.hostname + ' ' + condition(n)).toLowerCase().includes(wanted));
   const rank = (n) => (n.node_id === leads ? 0 : unhealthy(n) ? 2 : { live: 1, silent: 3 }[n.state] || 4);
@@ -221,9 +219,9 @@ function drawNodes() {
       rows.set(node.node_id, row);
     }
     const state = node.node_id === leads && node.state === 'live' ? 'leader' : condition(node);
-    const age = length(Math.max(0, Date.now() + skew - Date.parse(node.renewed_at))) + ' ago';
+    const age = length(Math.max(0, present() - Date.parse(node.renewed_at))) + ' ago';
     [node.node_id, state, age, node.hostname, node.version].forEach((text, i) => show(row.cells[i], text));
-    row.cells[1].className = { leader: 'good', live: '', silent: 'warn' }[state] ?? (unhealthy(node) ? 'bad' : 'faint');
+    row.cells[1].className = { leader: 'good', live: 'good', silent: 'warn' }[state] ?? (unhealthy(node) ? 'bad' : 'faint');
     const at = node.api_url && (node.state === 'live') ? origin(node.api_url) : null;
     if ((row.dataset.at || '') !== (at || '')) {
       row.dataset.at = at || '';
@@ -236,14 +234,14 @@ function drawNodes() {
   show($('nodes-more'), matching.length > shown.length ? 'and ' + (matching.length - shown.length) + ' more: narrow the search' : '');
 }
 
+const KINDS = { leader_lost: 'bad', node_expired: 'bad', node_unhealthy: 'bad', leader_elected: 'good', node_healthy: 'good', cluster_recovered: 'good', cluster_degraded: 'warn' };
 function drawEvents() {
   const shown = events.slice(-EVENTS_SHOWN).reverse();
   const body = $('events'), first = body.rows[0] ? Number(body.rows[0].dataset.id) : 0;
   const fresh = shown.filter((e) => e.id > first).map((event) => {
     const row = make('tr');
     row.dataset.id = event.id;
-    row.append(make('td', clock(event.time), 'fixed'), make('td', event.event, { leader_lost: 'bad', node_expired: 'bad', node_unhealthy: 'bad', leader_elected: 'good', node_healthy: 'good', cluster_degraded: 'warn' }[event.event]),
-      make('td', event.election), make('td', event.node), make('td', event.term || ''), make('td', more(event.data), 'faint'));
+    row.append(make('td', clock(event.time), 'fixed'), make('td', event.event, 'kind ' + (KINDS[event.event] || 'plain')), make('td', sentence(event)));
     return row;
   });
   body.prepend(...fresh);
@@ -252,83 +250,10 @@ function drawEvents() {
   show($('events-more'), events.length === 0 ? 'nothing has happened yet' : older > 0 ? 'the newest ' + body.rows.length + '; older ones: tenure events' : '');
 }
 
-const more = (data) => Object.entries(data || {}).filter(([, value]) => value !== null)
-  .map(([key, value]) => key + ' ' + (typeof value === 'object' ? JSON.stringify(value) : value)).join(', ');
-
-// The terms of this page's election, as its history tells them. They are kept apart from the events: a thousand
-// partitions that move must not make it forget who led.
-let story = [];
-function remember(event) {
-  if (event.event !== 'leader_elected' && event.event !== 'leader_lost' && event.event !== 'leader_resigned') return;
-  story.push(event);
-  if (story.length > 8 * TERMS_SHOWN) story = story.slice(-4 * TERMS_SHOWN);
-}
-
-function terms() {
-  const found = [];
-  for (const event of story) {
-    if (!status || event.election !== status.election) continue;
-    const at = Date.parse(event.time), last = found[found.length - 1];
-    if (event.event === 'leader_elected') found.push({ term: event.term, node: event.node, from: at, until: null, why: '' });
-    else if (last && last.until === null) {
-      const silent = event.data && event.data.silent_ms;
-      last.until = at - (typeof silent === 'number' ? silent : 0);
-      last.why = event.event === 'leader_resigned' ? 'resigned' : (event.data && event.data.reason) || 'lost';
-    }
-  }
-  // The history may not reach back to the beginning of the term that is on.
-  const lease = status && status.lease;
-  if (!found.length && lease && lease.acquired_at) found.push({ term: lease.term, node: lease.leader_id, from: Date.parse(lease.acquired_at), until: null, why: '' });
-  return found.slice(-TERMS_SHOWN);
-}
-
-// Nodes get their colours in the order in which they come, each far from the one before: neighbours differ.
-const hues = new Map();
-const dark = matchMedia('(prefers-color-scheme: dark)');
-function colour(node) {
-  if (!hues.has(node)) hues.set(node, Math.round((215 + hues.size * 137.508) % 360));
-  return 'hsl(' + hues.get(node) + (dark.matches ? ' 60% 62%)' : ' 62% 42%)');
-}
-
-let drawnTerms = '';
-function drawTerms() {
-  const found = terms(), now = Date.now() + skew;
-  strip(found, now);
-  const key = found.map((t) => t.term + ':' + t.until).join();
-  if (key === drawnTerms) return;
-  drawnTerms = key;
-  const items = [];
-  found.forEach((term, index) => {
-    const before = found[index - 1];
-    if (before && before.until !== null) items.unshift(make('li', 'nobody led for ' + length(term.from - before.until) + ' (' + before.node + ': ' + before.why + ')', 'faint'));
-    const item = make('li');
-    item.append(make('strong', 'term ' + term.term + ' ' + term.node), make('span', ', from ' + clock(new Date(term.from).toISOString()) +
-      (term.until === null ? ', leads' : ' for ' + length(term.until - term.from) + ': ' + term.why)));
-    items.unshift(item);
-  });
-  const last = found[found.length - 1];
-  if (last && last.until !== null) items.unshift(make('li', 'nobody leads since ' + clock(new Date(last.until).toISOString()) + ' (' + last.node + ': ' + last.why + ')', 'bad'));
-  $('terms').replaceChildren(...(items.length ? items : [make('li', 'nobody has led yet', 'faint')]));
-}
-
-function strip(found, now) {
-  const span = found.length ? Math.max(30000, Math.min(3600000, now - found[0].from)) : 30000;
-  const part = (time) => Math.max(0, Math.min(100, 100 - (now - time) / span * 100));
-  $('strip').replaceChildren(...found.filter((t) => (t.until ?? now) > now - span).map((t) => {
-    const bar = make('span');
-    bar.style.background = colour(t.node);
-    bar.style.left = part(t.from) + '%';
-    bar.style.width = (part(t.until ?? now) - part(t.from)) + '%';
-    bar.title = 'term ' + t.term + ' ' + t.node;
-    return bar;
-  }));
-  show($('strip-scale'), 'the last ' + length(span) + '; a colour is a leader, a gap is nobody');
-}
-
 function drawLink() {
   const silent = heard === null ? null : performance.now() - heard;
   const away = base !== HOME;
-  show($('link'), heard === null ? 'no answer yet' : (away ? 'reading from ' + base : 'live') + (status ? ', node ' + status.node_id : ''));
+  show($('link'), heard === null ? 'no answer yet' : (away ? 'reading from ' + base : 'live') + (status ? ', told by ' + status.node_id : ''));
   let stale = '', age = '';
   if (silent === null ? performance.now() > SILENT_AFTER : silent > SILENT_AFTER) {
     stale = silent === null ? 'This node has not answered yet.' : 'Stale: nobody answers. What is shown was true then. Trying ' + base + '…';
@@ -370,7 +295,9 @@ $('form').addEventListener('submit', async (submitted) => {
       signal: AbortSignal.timeout(PATIENCE), credentials: 'omit',
     });
     const said = await response.json();
-    show(answer, response.ok ? said.leader_id + ' was asked to give up term ' + said.term : said.title + (said.detail ? ': ' + said.detail : ''));
+    show(answer, !response.ok ? said.title + (said.detail ? ': ' + said.detail : '')
+      : to && said.leader_id === to ? to + ' already leads, under term ' + said.term
+        : said.leader_id + ' was asked to give up term ' + said.term + (to ? ' for ' + to : ''));
   } catch { show(answer, 'no answer: the node may be gone'); }
 });
 
@@ -378,8 +305,8 @@ $('form').addEventListener('submit', async (submitted) => {
 
 const CHARTS = [
   { name: 'renewals per second', unit: '', of: (m, last, s) => last && (sum(m, 'tenure_renewals_total') - sum(last, 'tenure_renewals_total')) / s },
-  { name: 'a renewal takes, on average', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_renewal_seconds') },
-  { name: 'a request to the store takes, on average', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_store_request_seconds') },
+  { name: 'a renewal takes', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_renewal_seconds') },
+  { name: 'a request to the store takes', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_store_request_seconds') },
   { name: 'changes of leader', unit: '', of: (m) => sum(m, 'tenure_leader_changes_total') },
 ];
 const sum = (metrics, name) => metrics.filter(([n]) => n === name).reduce((total, [, value]) => total + value, 0);
@@ -397,7 +324,9 @@ for (const chart of CHARTS) {
   svg.setAttribute('preserveAspectRatio', 'none');
   svg.setAttribute('aria-hidden', 'true');
   svg.append(chart.line);
-  chart.words = make('figcaption', chart.name + ': not measured yet');
+  chart.words = make('figcaption', chart.name);
+  chart.value = make('b', '–');
+  chart.words.prepend(chart.value);
   chart.points = [];
   figure.append(svg, chart.words);
   $('charts').append(figure);
@@ -417,7 +346,7 @@ async function measure() {
       chart.points = [...chart.points, point].slice(-POINTS);
       const most = Math.max(...chart.points, 1e-9);
       chart.line.setAttribute('points', chart.points.map((p, i) => i + ',' + (19 - p / most * 17).toFixed(2)).join(' '));
-      show(chart.words, chart.name + ': ' + (point >= 100 || Number.isInteger(point) ? point.toFixed(0) : point.toFixed(2)) + chart.unit);
+      show(chart.value, (point >= 100 || Number.isInteger(point) ? point.toFixed(0) : point.toFixed(2)) + chart.unit);
     }
     before = now; beforeAt = at; beforeBase = base;
   } catch { /* said elsewhere */ }
