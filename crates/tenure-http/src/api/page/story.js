@@ -134,7 +134,7 @@ function terms() {
       last.silent = typeof data.silent_ms === 'number';
       last.until = Math.max(last.from, at - (last.silent ? data.silent_ms : 0));
       const more = rest(data, ['reason', 'silent_ms', 'to']);
-      last.why = event.event === 'leader_lost' ? reason(data) : 'resigned' + (asked || (data.reason ? ': ' + reason(data) : data.to ? ' for ' + data.to : ''));
+      last.why = event.event === 'leader_lost' ? reason(data) : 'resigned' + (asked || (data.reason ? ': ' + reason(data) : data.to ? ': handed over to ' + data.to : ''));
       if (more.length) last.why += ', ' + more.join(', ');
     }
   }
