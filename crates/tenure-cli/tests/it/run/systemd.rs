@@ -118,8 +118,8 @@ fn unified() -> PathBuf {
 /// Removes a control group with those in it, which must be empty.
 fn removed(group: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(group) else { return true };
-    let groups = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
-    groups.fold(true, |all, group| removed(&group) && all) && std::fs::remove_dir(group).is_ok()
+    let mut groups = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    groups.all(|group| removed(&group)) && std::fs::remove_dir(group).is_ok()
 }
 
 /// The unit, and what belongs to it on a machine.
