@@ -133,9 +133,14 @@ impl Cluster {
         tokio::time::timeout(HANG, standing).await.expect("too few stand");
     }
 
-    /// Asks the leader to make way.
+    /// Asks the leader to make way, again if the file was locked for too long: that changes nothing.
     pub async fn petition(&self) {
-        self.store.petition(self.election.clone(), None).await.unwrap();
+        let asked = async {
+            while self.store.petition(self.election.clone(), None).await.is_err() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(HANG, asked).await.expect("the store does not answer");
     }
 
     /// `kill -9`, and starts it again.
