@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Sessions, Succession};
+use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Plant, Sessions, Succession};
 
 use crate::clock::{Real, nanos};
 use crate::fault::{self, Fault};
+use crate::proof;
+use crate::scene::Scene;
 
 /// At most so many elections are held in a run.
 pub const MOST_ELECTIONS: usize = 3;
@@ -103,6 +105,10 @@ pub struct Config {
     pub ttl: Real,
     /// What goes wrong, in order.
     pub faults: Vec<Fault>,
+    /// Faults that keep a node from the store strike whoever leads, if somebody does.
+    pub aimed: bool,
+    /// Whoever is elected first is cut off at once.
+    pub ambushed: bool,
     /// The partitions, if it is about them.
     pub division: Option<Division>,
 }
@@ -194,6 +200,8 @@ impl Config {
             ttl,
             nodes,
             faults: Vec::new(),
+            aimed: false,
+            ambushed: false,
             division: None,
         };
         config.faults = fault::plan(&config, &mut dice);
@@ -234,6 +242,25 @@ impl Config {
         config.division = Some(Division { lists, later, moves, grace });
         config.faults = fault::plan(&config, &mut dice);
         config
+    }
+}
+
+impl Config {
+    /// The run of this seed in the search for this bug, or for none.
+    #[must_use]
+    pub fn for_plant(seed: u64, plant: Option<Plant>) -> Self {
+        let partitions = plant.is_some_and(Plant::is_about_partitions);
+        let config = if partitions { Self::with_partitions(seed) } else { Self::from_seed(seed) };
+        config.with_scene(plant.and_then(proof::scene))
+    }
+
+    /// The same, with this scene set.
+    #[must_use]
+    pub fn with_scene(mut self, scene: Option<Scene>) -> Self {
+        if let Some(scene) = scene {
+            scene.set(&mut self);
+        }
+        self
     }
 }
 

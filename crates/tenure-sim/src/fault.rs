@@ -110,10 +110,16 @@ kinds! {
 pub fn plan(config: &Config, dice: &mut Dice) -> Vec<Fault> {
     let possible: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| applies(*kind, config)).collect();
     let kinds: Vec<Kind> = (0..1 + dice.below(5)).map(|_| pick(dice, &possible)).collect();
+    plan_of(config, &kinds, dice)
+}
+
+/// Makes a schedule of these kinds.
+#[must_use]
+pub(crate) fn plan_of(config: &Config, kinds: &[Kind], dice: &mut Dice) -> Vec<Fault> {
     let count = 1 + dice.below(config.calm_at / config.ttl + 6);
     let mut faults: Vec<Fault> = Vec::new();
     for _ in 0..count {
-        let kind = pick(dice, &kinds);
+        let kind = pick(dice, kinds);
         let lasts = match dice.below(4) {
             0 => dice.below(config.ttl / 3),
             1 => dice.below(config.ttl),

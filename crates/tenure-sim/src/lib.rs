@@ -21,6 +21,7 @@ mod mishap;
 mod node;
 pub mod proof;
 pub mod run;
+pub mod scene;
 mod settling;
 pub mod shrink;
 mod store;

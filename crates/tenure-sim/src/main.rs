@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use tenure_core::Plant;
 use tenure_sim::config::Config;
+use tenure_sim::proof::scene;
 use tenure_sim::run::{Outcome, run};
 use tenure_sim::shrink::shrink;
 use tenure_sim::sweep::{Scope, sweep};
@@ -122,8 +123,11 @@ fn many(arguments: &Arguments) -> ExitCode {
 }
 
 fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
-    let divides = arguments.partitions || arguments.plant.is_some_and(Plant::is_about_partitions);
-    let mut config = if divides { Config::with_partitions(seed) } else { Config::from_seed(seed) };
+    let mut config = if arguments.partitions {
+        Config::with_partitions(seed).with_scene(arguments.plant.and_then(scene))
+    } else {
+        Config::for_plant(seed, arguments.plant)
+    };
     if arguments.shrink {
         let before = config.faults.len();
         config = shrink(&config, arguments.plant);

@@ -13,6 +13,9 @@ impl World {
         if self.calm {
             return;
         }
+        if self.config.aimed {
+            self.aim(index);
+        }
         let fault = self.config.faults[index];
         let Fault { node, election, kind, lasts, .. } = fault;
         let role = self.nodes[node].role(election);
@@ -62,6 +65,17 @@ impl World {
             _ => self.ail(fault, 1),
         }
         self.at(self.real + lasts, What::FaultEnd(index));
+    }
+
+    /// Lets a fault strike whoever leads its election; but slow answers are for all alike.
+    fn aim(&mut self, index: usize) {
+        let Fault { election, kind, .. } = self.config.faults[index];
+        if kind == Kind::Slow {
+            return;
+        }
+        if let Some((leader, _)) = self.leader(election) {
+            self.config.faults[index].node = leader;
+        }
     }
 
     pub(crate) fn end_fault(&mut self, index: usize) {

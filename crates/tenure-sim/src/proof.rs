@@ -5,6 +5,8 @@
 
 use tenure_core::Plant;
 
+use crate::scene::Scene;
+
 const EXCLUSION: &[&str] = &["S1", "S3", "S4"];
 
 /// How the names of the promises begin that catch this bug.
@@ -72,6 +74,22 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::PartitionLapseJudgedEarly => &["S3", "S7"],
         Plant::PartitionRevokeUnheeded => &["partitions are owned"],
         Plant::PartitionMovesUnlimited => &["few moves at a time"],
+    }
+}
+
+/// The scene in which this bug has many occasions to show, if the mix of all faults gives it few.
+#[must_use]
+pub fn scene(plant: Plant) -> Option<Scene> {
+    match plant {
+        Plant::DeadlineFromReply => Some(Scene::FadingLinks),
+        Plant::DriftIgnored | Plant::NoStopMargin => Some(Scene::ClocksApart),
+        Plant::StoreClockDecides | Plant::FirstSightTrusted | Plant::CreditAcrossSessions => {
+            Some(Scene::SteppedClock)
+        }
+        Plant::SilenceFromSend => Some(Scene::SlowAnswers),
+        Plant::StoreChangeIgnored => Some(Scene::RolledBack),
+        Plant::StoreReopenKeepsPulse => Some(Scene::OpenedTwice),
+        _ => None,
     }
 }
 

@@ -7,8 +7,9 @@ use tenure_core::Plant;
 use crate::config::Config;
 use crate::coverage::Coverage;
 use crate::invariants::Violation;
-use crate::proof::proves;
+use crate::proof::scene;
 use crate::run::run;
+use crate::scene::Scene;
 
 /// Which worlds the seeds run in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,10 +31,11 @@ impl Scope {
     }
 
     /// The runs of a seed.
-    fn runs(self, seed: u64) -> impl Iterator<Item = Config> {
+    fn runs(self, seed: u64, scene: Option<Scene>) -> impl Iterator<Item = Config> {
         let elections = (self != Self::Partitions).then(|| Config::from_seed(seed));
         let divides = self == Self::Partitions || (self == Self::Both && seed.is_multiple_of(4));
-        elections.into_iter().chain(divides.then(|| Config::with_partitions(seed)))
+        let partitions = divides.then(|| Config::with_partitions(seed));
+        elections.into_iter().chain(partitions).map(move |config| config.with_scene(scene))
     }
 }
 
@@ -115,7 +117,7 @@ fn work(
             return (part, hashes);
         }
         part.seeds += 1;
-        for config in scope.runs(seed) {
+        for config in scope.runs(seed, plant.and_then(scene)) {
             let partitions = config.division.is_some();
             let outcome = run(config, plant, false);
             #[allow(clippy::cast_precision_loss, reason = "hours for people to read")]
@@ -125,9 +127,7 @@ fn work(
             part.assignments += outcome.assignments;
             part.coverage.merge(&outcome.coverage);
             hashes.push((seed, partitions, outcome.hash));
-            // With a bug planted, only what the bug breaks by its nature counts.
-            let counts = |violation: &Violation| plant.is_none_or(|plant| proves(plant, violation.promise));
-            if let Some(violation) = outcome.violation.filter(counts) {
+            if let Some(violation) = outcome.violation {
                 part.violations.push(Broken { seed, partitions, violation });
                 if stop {
                     end.store(0, Ordering::Relaxed);

@@ -193,7 +193,7 @@ impl World {
             calm: false,
             fails_back: true,
             unhealthy: None,
-            ambush: None,
+            ambush: config.ambushed.then_some(0),
             agenda: BinaryHeap::new(),
             order: 0,
             planted,

@@ -3,7 +3,7 @@
 use tenure_core::Plant;
 use tenure_sim::config::Config;
 use tenure_sim::fault::{Fault, Kind};
-use tenure_sim::proof::proves;
+use tenure_sim::proof::{proves, scene};
 use tenure_sim::run::run;
 use tenure_sim::sweep::{Scope, sweep};
 
@@ -27,6 +27,15 @@ fn every_planted_bug_in_how_partitions_are_divided_is_found() {
     assert!(missed.is_empty(), "not found within {SEEDS} seeds: {missed:?}");
 }
 
+#[test]
+fn a_bug_whose_scene_is_set_is_found_again_and_again() {
+    let staged = Plant::ALL.iter().filter(|plant| scene(**plant).is_some());
+    let found = staged
+        .map(|plant| (plant.name(), sweep(0, 200, Some(*plant), Scope::of(*plant), false).violations.len()));
+    let rare: Vec<_> = found.filter(|(_, found)| *found < 10).collect();
+    assert!(rare.is_empty(), "found in so few of 200 seeds: {rare:?}");
+}
+
 fn missed(wanted: impl Fn(Plant) -> bool) -> Vec<&'static str> {
     let plants = Plant::ALL.iter().copied().filter(|plant| wanted(*plant));
     let missed =
@@ -38,7 +47,7 @@ fn missed(wanted: impl Fn(Plant) -> bool) -> Vec<&'static str> {
 fn a_failing_run_is_shrunk_to_fewer_faults_that_still_fail() {
     let plant = Some(Plant::DeadlineFromReply);
     let broken = sweep(0, SEEDS, plant, Scope::Elections, true).violations.remove(0);
-    let config = Config::from_seed(broken.seed);
+    let config = Config::for_plant(broken.seed, plant);
     let small = tenure_sim::shrink::shrink(&config, plant);
     assert!(small.faults.len() <= config.faults.len());
     assert!(run(small, plant, false).violation.is_some());
@@ -65,8 +74,7 @@ fn judges_are_strict_again_after_the_store_went_back() {
 
 /// Whether the bug is found after the store has forgotten a ttl, early and once.
 fn is_found_afterwards(plant: Plant, seed: u64) -> bool {
-    let partitions = plant.is_about_partitions();
-    let mut config = if partitions { Config::with_partitions(seed) } else { Config::from_seed(seed) };
+    let mut config = Config::for_plant(seed, Some(plant));
     config.faults.retain(|fault| !matches!(fault.kind, Kind::Rollback | Kind::SilentRollback | Kind::Forget));
     let (at, lasts) = (config.calm_at / 8, config.ttl);
     config.faults.push(Fault { at, lasts, node: 0, election: 0, kind: Kind::Forget });

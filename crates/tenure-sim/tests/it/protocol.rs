@@ -2,6 +2,7 @@
 
 use tenure_sim::config::Config;
 use tenure_sim::run::run;
+use tenure_sim::scene::Scene;
 use tenure_sim::sweep::{Scope, sweep};
 
 use crate::SEEDS;
@@ -19,6 +20,17 @@ fn partitions_are_divided_safely_in_all_seeds() {
     let whole = sweep(0, SEEDS / 2, None, Scope::Partitions, false);
     assert!(whole.violations.is_empty(), "{:?}", whole.violations);
     assert!(whole.assignments > SEEDS, "partitions were assigned: {}", whole.assignments);
+}
+
+#[test]
+fn the_real_protocol_survives_the_worlds_in_which_bugs_are_searched_for() {
+    for scene in Scene::ALL {
+        for seed in 0..SEEDS / 10 {
+            let config = Config::from_seed(seed).with_scene(Some(*scene));
+            let broken = run(config, None, false).violation;
+            assert_eq!(broken, None, "{scene:?}, seed {seed}");
+        }
+    }
 }
 
 #[test]
