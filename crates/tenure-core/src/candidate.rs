@@ -225,7 +225,7 @@ impl Machine {
         if let (Ok(Answer::Claim(Standing::Leading { .. })), Session::Open(open)) =
             (&outcome, &mut self.session)
         {
-            open.grants += 1;
+            open.granted();
         }
         match outcome {
             Ok(Answer::Claim(Standing::Leading { term })) if self.healthy => {

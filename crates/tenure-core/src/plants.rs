@@ -107,6 +107,8 @@ plants! {
     PriorityIgnored,
     /// A lease that is kept for an heir is taken by whoever comes first.
     HeirIgnored,
+    /// A candidate does not notice by its renewals that a lease was passed on to it.
+    GrantUnnoticed,
     /// The end of an election is not noticed by its candidates.
     EndUnnoticed,
     /// A leader that is asked to resign does not.
@@ -129,6 +131,8 @@ plants! {
     StoreResignsAnyone,
     /// Store: a resignation that was overtaken by a later claim frees the lease of that claim.
     StoreResignsLate,
+    /// Store: a lease that is handed over to a named candidate goes to the first in line.
+    StoreSuccessorIgnored,
     /// Store: a claim that was overtaken by its resignation is granted.
     StoreGrantsOvertaken,
     /// Store: a repeated opening is confirmed without being a sign of life.

@@ -1,6 +1,6 @@
 //! The session: opened once, renewed by one request per interval, and never revived.
 
-use crate::election::{Phase, Role, Step};
+use crate::election::{Candidacy, Phase, Role, Step};
 use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::plants::Plant;
@@ -58,13 +58,24 @@ pub(crate) struct Open {
     pub noticed: u64,
     noticed_sent: u64,
     /// Terms granted under this session that we were told of; now, and when the renewal was sent.
-    pub grants: u64,
+    grants: u64,
     grants_sent: u64,
+    /// Terms granted under this session that we were not told of by a claim, and have asked for since.
+    unclaimed: u64,
     /// When the next renewal, or the next try of it, starts.
     next: Instant,
     flight: Option<Flight>,
     /// Failed tries of the current renewal.
     failed: u32,
+}
+
+impl Open {
+    /// A claim was told of a term that was granted under this session.
+    pub fn granted(&mut self) {
+        self.grants += 1;
+        // It may be one that we have asked for; another may be passed on before the next renewal.
+        self.unclaimed = self.unclaimed.saturating_sub(1);
+    }
 }
 
 impl Session {
@@ -182,7 +193,7 @@ impl Machine {
                 let deadline = from + self.lease(ttl) - paused;
                 let next = flight.sent + self.renew_every();
                 let (confirmed, unheard, failed) = (sequence, 0, 0);
-                let (notices, noticed, noticed_sent, grants, grants_sent) = (0, 0, 0, 0, 0);
+                let (notices, noticed, noticed_sent, grants, grants_sent, unclaimed) = (0, 0, 0, 0, 0, 0);
                 let flight = None;
                 self.session = Session::Open(Open {
                     id,
@@ -197,6 +208,7 @@ impl Machine {
                     noticed_sent,
                     grants,
                     grants_sent,
+                    unclaimed,
                     next,
                     flight,
                     failed,
@@ -338,6 +350,38 @@ impl Machine {
             for key in self.keys() {
                 self.look_if_leading(key, now);
             }
+        }
+        self.ask_for_grants(renewal.grants, now);
+    }
+
+    /// The store has granted more terms to this session than its claims were told of: whoever gave a lease up has
+    /// passed it on to us, and the notification was lost or is late. Candidates ask again, unless a request that is
+    /// under way may tell them.
+    fn ask_for_grants(&mut self, granted: u64, now: Instant) {
+        let Session::Open(open) = &mut self.session else { return };
+        let untold = granted.saturating_sub(open.grants);
+        open.unclaimed = open.unclaimed.min(untold);
+        let unclaimed = open.unclaimed;
+        if untold == unclaimed || self.planted.has(Plant::GrantUnnoticed) {
+            return;
+        }
+        let mut standing = self.keys();
+        standing.retain(|key| matches!(self.election(*key).role, Role::Standing(_)));
+        let (asking, waiting): (Vec<_>, Vec<_>) = standing.into_iter().partition(|key| {
+            matches!(self.election(*key).role, Role::Standing(Candidacy { phase: Phase::Asking { .. }, .. }))
+        });
+        let suffices = untold <= unclaimed + asking.len() as u64;
+        for key in asking {
+            self.hint(key, now); // the request may have been answered before the lease was passed on
+        }
+        if suffices {
+            return;
+        }
+        if let Session::Open(open) = &mut self.session {
+            open.unclaimed = untold;
+        }
+        for key in waiting {
+            self.hint(key, now);
         }
     }
 

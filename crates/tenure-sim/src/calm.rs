@@ -1,6 +1,6 @@
 //! The calm phase: faults have stopped, and now progress is demanded, within the bounds of L1 to L3.
 
-use tenure_core::{ExpiryJudge, News, SessionId, Term};
+use tenure_core::{Capabilities, ExpiryJudge, Machine, News, SessionId, Succession, Term};
 
 use crate::clock::{Real, nanos};
 use crate::config::Ages;
@@ -28,13 +28,15 @@ enum Step {
 pub struct Calm {
     step: Step,
     leaders: Vec<(usize, Term)>,
+    /// No notification reaches anybody while the leaders resign.
+    unnotified: bool,
     crash: Option<usize>,
     dead: Option<SessionId>,
 }
 
 impl Default for Calm {
     fn default() -> Self {
-        Self { step: Step::Mend, leaders: Vec::new(), crash: None, dead: None }
+        Self { step: Step::Mend, leaders: Vec::new(), unnotified: false, crash: None, dead: None }
     }
 }
 
@@ -85,7 +87,9 @@ impl Calm {
             }
             Step::HandOver => {
                 self.handed_over(world)?;
-                let bound = self.crash_one(world);
+                world.store_ails.no_news = 0;
+                // Whoever was not told of the new leader cannot time it yet.
+                let bound = if self.unnotified { 0 } else { self.crash_one(world) };
                 (Step::Crash, bound)
             }
             Step::Crash => {
@@ -126,6 +130,8 @@ impl Calm {
     /// Every leader resigns, by itself or because it is asked to; says by when somebody else must lead.
     fn resign_all(&mut self, world: &mut World) -> Real {
         let asked = world.dice.below(2) == 0;
+        self.unnotified = world.config.seed.is_multiple_of(2) && self.all_successors_are_known(world);
+        world.store_ails.no_news = u32::from(self.unnotified);
         for (election, (leader, _)) in self.leaders.iter().enumerate() {
             let key = world.nodes[*leader].keys[election];
             // Its user takes a rest, so as not to win again.
@@ -139,19 +145,34 @@ impl Calm {
             }
         }
         world.after_store();
-        // A leader whom nobody tells hears of it with its next renewal.
-        let hears = if asked {
-            world.config.longest(world.config.longest_of(|node| node.renew_every)) + world.reaction()
-        } else {
-            0
-        };
+        // A leader whom nobody tells hears of it with its next renewal, and so does a successor.
+        let renewal =
+            world.config.longest(world.config.longest_of(|node| node.renew_every)) + world.reaction();
+        let hears = if asked { renewal } else { 0 };
+        let learns = if self.unnotified { renewal } else { 0 };
         let stop = world.config.longest_of(|node| node.stop_margin) / 4;
         // An unhealthy node opens no session. One that it had before the store went back is still there, and whoever
-        // makes way may leave the lease to it: then others wait for a ttl.
+        // makes way may leave the lease to it, unless the store passes over it: then others wait for a ttl.
         let open = |node: usize| world.nodes[node].machine.as_ref().is_some_and(|m| m.session().is_some());
         let absent = world.unhealthy.is_some_and(|node| !open(node));
-        let kept = if asked && absent { world.config.longest(world.config.ttl) } else { 0 };
-        hears + kept + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
+        let passed_over = world.config.passes_on && world.config.capabilities.succession == Succession::Race;
+        let kept = if asked && absent && !passed_over { world.config.longest(world.config.ttl) } else { 0 };
+        hears + learns + kept + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
+    }
+
+    /// Whether every election has a candidate that the store knows of, and takes for alive: to that one the lease is
+    /// passed on, and its next renewal tells.
+    fn all_successors_are_known(&self, world: &World) -> bool {
+        let Capabilities { succession, news, .. } = world.config.capabilities;
+        let races = succession == Succession::Race && world.config.passes_on && news == News::Push;
+        // If the rates of clocks differ by more, a store may find half of a ttl gone before the next renewal.
+        let timely = world.config.drift <= 100;
+        let known = |election: usize, node: usize| {
+            let session = world.nodes[node].machine.as_ref().and_then(Machine::session);
+            let leads = self.leaders[election].0 == node;
+            !leads && session.is_some_and(|session| world.store.stands(election, session))
+        };
+        races && timely && (0..self.leaders.len()).all(|e| (0..world.nodes.len()).any(|n| known(e, n)))
     }
 
     fn handed_over(&mut self, world: &mut World) -> Result<(), Violation> {
@@ -273,7 +294,7 @@ fn the_preferred_lead(world: &World) -> Result<(), Violation> {
     for election in 0..world.config.elections {
         let Some((leader, _)) = world.leader(election) else { continue };
         let waits = |node: &SimNode| {
-            let session = node.machine.as_ref().and_then(tenure_core::Machine::session);
+            let session = node.machine.as_ref().and_then(Machine::session);
             let stands = session.is_some_and(|session| world.store.stands(election, session));
             node.config.failback && node.ails.unwell == 0 && stands
         };
@@ -291,7 +312,7 @@ fn the_preferred_lead(world: &World) -> Result<(), Violation> {
 /// A candidate that cannot lead is in nobody's way: the store does not have it in the line.
 fn nobody_unhealthy_stands(world: &World) -> Result<(), Violation> {
     let machine = world.unhealthy.and_then(|node| world.nodes[node].machine.as_ref());
-    let Some(session) = machine.and_then(tenure_core::Machine::session) else { return Ok(()) };
+    let Some(session) = machine.and_then(Machine::session) else { return Ok(()) };
     match (0..world.config.elections).find(|election| world.store.stands(*election, session)) {
         Some(election) => {
             let how = format!("{session:?} is unhealthy, and stands for e{election}");

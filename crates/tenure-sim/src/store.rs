@@ -99,6 +99,8 @@ pub struct ModelStore {
     planted: Planted,
     /// How often it looks for sessions that have expired.
     tick: Real,
+    /// Whether a lease that is given up is granted to the next candidate by the same write.
+    passes_on: bool,
     /// The store's own clock.
     pub clock: Clock,
     identity: u128,
@@ -136,6 +138,7 @@ impl ModelStore {
             ages,
             planted,
             tick: 1,
+            passes_on: capabilities.succession == Succession::Queue,
             clock,
             identity: 1,
             names,
@@ -152,6 +155,12 @@ impl ModelStore {
     #[must_use]
     pub fn looking_every(self, tick: Real) -> Self {
         Self { tick, ..self }
+    }
+
+    /// The same, granting a lease that is given up to the next candidate by the same write, or not.
+    #[must_use]
+    pub fn passing_on(self, passes_on: bool) -> Self {
+        Self { passes_on, ..self }
     }
 
     /// Executes a request of a node.
@@ -443,12 +452,12 @@ impl ModelStore {
             self.changed.push(election);
             freed.push(election);
         }
-        // In a queue, whoever waited behind moves up, and whoever leaves willingly passes its leases on.
+        // In a queue, whoever waited behind moves up.
         if self.capabilities.succession == Succession::Queue {
             self.changed.extend(0..self.state.leases.len());
-            for election in freed.into_iter().filter(|_| how == Freed::Closed) {
-                self.pass_on(election, now);
-            }
+        }
+        for election in freed.into_iter().filter(|_| how == Freed::Closed) {
+            self.pass_on(election, None, now);
         }
     }
 
@@ -626,22 +635,14 @@ impl ModelStore {
         row.barrier = row.barrier.max(attempt);
         let (node, pulse) = (row.node, (row.applied, row.ttl));
         self.state.leases[election].candidates.retain(|other| other.session != id || other.attempt > attempt);
-        let heir = match to {
-            Some(to) => {
-                let heir = self.names.iter().position(|name| name == to);
-                heir.filter(|heir| self.standing(election).any(|(node, _)| node == *heir))
-            }
-            None => self.first_in_line(election),
-        };
-        let queue = self.capabilities.succession == Succession::Queue;
-        let promoted = heir.and_then(|heir| {
-            self.state.sessions.iter().find(|row| row.live && row.node == heir).map(|row| row.id)
-        });
+        let named = to.and_then(|to| self.names.iter().position(|name| name == to));
+        let named = named.filter(|named| self.standing(election).any(|(node, _)| node == *named));
+        let asked = to.is_none().then(|| self.first_in_line(election)).flatten();
         let late_too = self.planted.has(Plant::StoreResignsLate);
         let lease = &mut self.state.leases[election];
         let in_time = attempt >= lease.attempt || late_too;
         let ours = lease.holder == Some(id) && term.is_none_or(|term| term == lease.term) && in_time;
-        if queue {
+        if self.capabilities.succession == Succession::Queue {
             self.changed.push(election);
         }
         let theirs = anyone && lease.holder.is_some() && term.is_some();
@@ -649,13 +650,7 @@ impl ModelStore {
             return;
         }
         lease.holder = None;
-        lease.heir = heir.filter(|_| !queue);
-        if let (true, Some(promoted)) = (queue, promoted)
-            && let Some(place) = lease.candidates.iter().position(|other| other.session == promoted)
-        {
-            let entry = lease.candidates.remove(place);
-            lease.candidates.insert(0, entry);
-        }
+        lease.heir = named.or(asked).filter(|_| !self.passes_on);
         let term = lease.term;
         lease.history.push(Line::Resigned(term));
         if resets {
@@ -663,19 +658,35 @@ impl ModelStore {
         }
         self.facts.push(Fact::Freed { election, node, how: Freed::Resigned, pulse });
         self.changed.push(election);
-        if queue {
-            self.pass_on(election, now);
-        }
+        self.pass_on(election, named, now);
     }
 
-    /// Grants a lease that was given up to whoever is next in line, by the same write.
-    fn pass_on(&mut self, election: usize, now: Moment) {
-        let line = self.state.leases[election].candidates.iter();
-        let Some(next) = line.copied().find(|candidate| self.live(candidate.session)) else { return };
+    /// Grants a lease that was given up to the named candidate, or to the first in line, by the same write.
+    fn pass_on(&mut self, election: usize, named: Option<usize>, now: Moment) {
+        if !self.passes_on {
+            return;
+        }
+        let line = &self.state.leases[election].candidates;
+        let live: Vec<Candidate> = line.iter().copied().filter(|other| self.live(other.session)).collect();
+        let first = live.iter().find(|candidate| self.renewed_lately(candidate.session, now));
+        let named =
+            named.and_then(|named| live.iter().find(|other| self.node_of(other.session) == Some(named)));
+        let Some(successor) = named.or(first) else { return };
+        let heir = self.node_of(successor.session);
+        let ignored = self.planted.has(Plant::StoreSuccessorIgnored);
+        let next = *live.first().filter(|_| ignored).unwrap_or(successor);
         let Some((node, life)) = self.life_of(next.session) else { return };
         let lease = &mut self.state.leases[election];
-        (lease.heir, lease.attempt) = (Some(node), 0);
+        (lease.heir, lease.attempt) = (heir, next.attempt);
         let now = Moment { sent: next.sent, ..now };
         self.grant(election, next.session, node, life, false, now);
+    }
+
+    /// Whether a candidate is likely to be there, by the store's own clock. It decides only who is asked first, so it
+    /// may be wrong. In a queue, the order is the queue's.
+    fn renewed_lately(&self, id: SessionId, now: Moment) -> bool {
+        let row = self.state.sessions.iter().find(|row| row.id == id);
+        let age = |row: &SessionRow| self.clock.read(now.real).since(row.applied_clock);
+        self.capabilities.succession == Succession::Queue || row.is_some_and(|row| age(row) <= row.ttl / 2)
     }
 }

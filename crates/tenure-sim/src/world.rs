@@ -178,7 +178,8 @@ impl World {
         let clock = Clock::new(config.store_rate, 1 << 55);
         let store =
             ModelStore::new(config.capabilities, config.ages, clock, names, config.elections, planted)
-                .looking_every(config.tick);
+                .looking_every(config.tick)
+                .passing_on(config.passes_on);
         let mut world = Self {
             dice: Dice::new(config.seed),
             real: 0,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::stage::{RACE, Stage, TTL, free, led, ms, pulse};
 use tenure_core::{
-    Age, Answer, Capabilities, Event, ExpiryJudge, Failure, News, NodeId, Opening, Record, Refusal, Settings,
-    Standing, StoreIdentity, Succession, Term, Verb,
+    Age, Answer, Capabilities, Event, ExpiryJudge, Failure, News, NodeId, Opening, Record, Refusal, Renewal,
+    Settings, Standing, StoreIdentity, Succession, Term, Verb,
 };
 
 const EXACT: fn(u64) -> Age = |millis| Age::Exact(ms(millis));
@@ -77,6 +77,70 @@ fn a_hint_that_crosses_an_answer_is_not_lost() {
     assert!(stage.verbs().is_empty(), "one question at a time");
     stage.refuse(claim.id, led(1, 5, EXACT(0)));
     assert!(matches!(stage.verbs()[..], [Verb::Claim { .. }]), "asked again at once");
+}
+
+/// The answer to the next renewal: so many terms were ever granted to the session.
+fn renewed_with(stage: &mut Stage, grants: u64) {
+    let renewal = stage.next_request();
+    let Verb::Renew { sequence, .. } = renewal.verb else { panic!("{renewal:?}") };
+    stage.answer(renewal.id, Answer::Renew(Renewal { previous: sequence - 1, notices: 0, grants }));
+}
+
+#[test]
+fn a_lease_that_was_passed_on_without_a_hint_is_found_by_the_next_renewal() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    renewed_with(&mut stage, 0);
+    assert!(stage.verbs().is_empty());
+    renewed_with(&mut stage, 1);
+    let claim = stage.request();
+    let Verb::Claim { over: None, .. } = claim.verb else { panic!("it asks, and retires nobody: {claim:?}") };
+    stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(2) }));
+    assert_eq!(stage.check(), Some(Term::new(2)));
+    renewed_with(&mut stage, 1);
+    assert!(stage.verbs().is_empty(), "it knows");
+}
+
+#[test]
+fn a_lease_that_is_passed_on_just_after_another_is_found_too() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let other = stage.machine.add();
+    stage.machine.stand(other, stage.now).unwrap();
+    let claim = stage.request();
+    stage.refuse(claim.id, led(1, 5, EXACT(0)));
+    renewed_with(&mut stage, 1);
+    for term in [Some(2), None] {
+        let claim = stage.request();
+        match term {
+            Some(term) => stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(term) })),
+            None => stage.refuse(claim.id, led(1, 6, EXACT(0))),
+        }
+    }
+    renewed_with(&mut stage, 2);
+    assert!(matches!(stage.verbs()[..], [Verb::Claim { election, .. }] if election == other));
+}
+
+#[test]
+fn a_grant_that_no_candidacy_answers_for_is_asked_for_once() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    renewed_with(&mut stage, 1);
+    let claim = stage.request();
+    stage.refuse(claim.id, led(1, 6, EXACT(0)));
+    renewed_with(&mut stage, 1);
+    assert!(stage.verbs().is_empty(), "it was asked for");
+    renewed_with(&mut stage, 2);
+    assert!(matches!(stage.verbs()[..], [Verb::Claim { .. }]), "there is another");
+}
+
+#[test]
+fn a_request_under_way_is_repeated_if_a_renewal_told_of_a_grant_meanwhile() {
+    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let renewal = stage.next_request();
+    stage.machine.hint(stage.key, stage.now);
+    let claim = stage.request();
+    stage.answer(renewal.id, Answer::Renew(Renewal { previous: 1, notices: 0, grants: 1 }));
+    assert!(stage.verbs().is_empty(), "the answer may tell");
+    stage.refuse(claim.id, led(1, 5, EXACT(0)));
+    assert!(matches!(stage.verbs()[..], [Verb::Claim { .. }]), "it was given before the lease was passed on");
 }
 
 #[test]
