@@ -7,6 +7,7 @@ use tenure_core::Plant;
 use tenure_sim::config::Config;
 use tenure_sim::proof::scene;
 use tenure_sim::run::{Outcome, run};
+use tenure_sim::scene::Scene;
 use tenure_sim::shrink::shrink;
 use tenure_sim::sweep::{Scope, sweep};
 
@@ -21,6 +22,7 @@ Options:
   --elections    only the world without partitions
   --partitions   only the world in which a coordinator divides partitions
   --plant NAME   plants a bug, to see it found
+  --scene NAME   with --seed: sets the scene for a planted bug, without planting it
   --shrink       with --seed: leaves out the faults that do not matter, then shows the timeline
   --quiet        no timeline, no table
 
@@ -34,6 +36,7 @@ struct Arguments {
     from: u64,
     seed: Option<u64>,
     plant: Option<Plant>,
+    scene: Option<Scene>,
     plants: bool,
     elections: bool,
     partitions: bool,
@@ -84,6 +87,12 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Arguments, String> {
                     *found.ok_or_else(|| format!("no planted bug is called {name}; --plants lists them"))?,
                 );
             }
+            "--scene" => {
+                let name = words.next().ok_or("--scene needs a name")?;
+                let found = Scene::ALL.iter().find(|scene| format!("{scene:?}") == name);
+                arguments.scene =
+                    Some(*found.ok_or_else(|| format!("no scene is called {name}: {:?}", Scene::ALL))?);
+            }
             "--plants" => arguments.plants = true,
             "--elections" => arguments.elections = true,
             "--partitions" => arguments.partitions = true,
@@ -123,11 +132,9 @@ fn many(arguments: &Arguments) -> ExitCode {
 }
 
 fn replay(seed: u64, arguments: &Arguments) -> ExitCode {
-    let mut config = if arguments.partitions {
-        Config::with_partitions(seed).with_scene(arguments.plant.and_then(scene))
-    } else {
-        Config::for_plant(seed, arguments.plant)
-    };
+    let divides = arguments.partitions || arguments.plant.is_some_and(Plant::is_about_partitions);
+    let config = if divides { Config::with_partitions(seed) } else { Config::from_seed(seed) };
+    let mut config = config.with_scene(arguments.scene.or(arguments.plant.and_then(scene)));
     if arguments.shrink {
         let before = config.faults.len();
         config = shrink(&config, arguments.plant);
