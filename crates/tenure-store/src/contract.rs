@@ -148,7 +148,7 @@ pub struct Resign {
     pub attempt: u64,
     /// Frees only this term. `None`: whatever this session holds of the election.
     pub term: Option<Term>,
-    /// Keeps the freed lease for this candidate, if it stands.
+    /// Grants the lease to this candidate, if it stands.
     pub to: Option<NodeId>,
 }
 
@@ -316,11 +316,14 @@ pub trait Store: Send + Sync + 'static {
     /// Frees the lease if this session holds it under that term, withdraws the candidate, and
     /// voids earlier claims of it that have not arrived. The term stays.
     ///
-    /// On a queue, the write that frees the lease grants the next term to whoever is next in line, or to the
-    /// named successor if it stands: it learns of that by claiming again.
+    /// The write that frees the lease grants the next term to the named candidate if it stands, or else to the first
+    /// by priority and then by arrival (on a queue: the next in the queue). A candidate that was not renewed within
+    /// half of its ttl, by the store's own clock, is passed over, unless it is named; without any other the lease is
+    /// free. The successor learns of its grant by claiming again, and from [`Renewal::grants`].
     fn resign(&self, request: Resign) -> Pending<'_, Reply<()>>;
 
-    /// Closes a session: everything under it is free at once. Unknown and closed sessions are
+    /// Closes a session: everything under it is free at once, or granted to others as by [`Store::resign`]. A store may
+    /// limit how many leases it grants in one write. Unknown and closed sessions are
     /// no error.
     fn close(&self, session: SessionId) -> Pending<'_, Reply<()>>;
 

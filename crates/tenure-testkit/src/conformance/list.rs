@@ -104,6 +104,12 @@ macro_rules! __conformance_list {
                 it_withdraws_the_candidate, it_is_no_error_under_a_session_that_is_over;
             retirement: it_needs_exactly_the_pulse_that_was_seen, it_ends_a_session_that_holds_nothing,
                 it_frees_what_the_session_held, a_retired_node_registers_again, a_purge_forgets_only_what_is_no_more;
+            succession: a_resigned_lease_is_granted_to_the_first_in_line, a_named_candidate_comes_before_the_first_in_line,
+                the_order_is_that_of_priority_and_then_of_arrival, a_candidate_that_was_not_renewed_lately_is_passed_over,
+                a_lease_is_free_if_no_candidate_was_renewed_lately, a_closed_session_passes_its_leases_on,
+                a_hand_over_is_told_in_order, who_withdraws_or_leaves_is_granted_nothing,
+                a_lease_that_was_passed_on_can_be_given_up_unread,
+                a_resignation_from_before_does_not_give_up_what_was_passed_on;
             takeover: it_needs_exactly_the_pulse_that_was_seen, it_retires_the_whole_session,
                 it_frees_every_election_of_the_session, it_touches_nobody_but_the_holder;
             terms: they_rise_over_resign_close_and_reopening, they_rise_over_takeover, they_rise_over_deletion,

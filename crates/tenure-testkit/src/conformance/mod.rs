@@ -35,6 +35,7 @@ pub mod registry;
 pub mod renewal;
 pub mod resignation;
 pub mod retirement;
+pub mod succession;
 pub mod takeover;
 pub mod terms;
 

@@ -8,6 +8,11 @@ use tenure_store::Claim;
 use super::cast::{Node, candidates, leading, waiting};
 use super::fixture::Fixture;
 
+/// Ends the session of a leader without its consent: its lease is free, and is passed on to nobody.
+async fn retire(leader: &Node) {
+    assert!(leader.store.retire(leader.stamp()).await.expect("the store answers").value);
+}
+
 /// But a candidate that has lost patience gets it, and so does one that nobody outranks.
 pub async fn a_claim_leaves_a_free_lease_to_a_higher_priority(fixture: Arc<Fixture>) {
     if !fixture.is_a_race().await {
@@ -21,7 +26,7 @@ pub async fn a_claim_leaves_a_free_lease_to_a_higher_priority(fixture: Arc<Fixtu
     leader.lead("reports").await;
     let answer = high.send(polite(&high, 5)).await;
     assert!(matches!(answer, Standing::Refused { outranked: false, .. }), "it is held: {answer:?}");
-    leader.resign("reports").await;
+    retire(&leader).await;
 
     let answer = low.send(polite(&low, 4)).await;
     let Standing::Refused { seen, outranked: true } = answer else { panic!("not outranked: {answer:?}") };
@@ -32,7 +37,8 @@ pub async fn a_claim_leaves_a_free_lease_to_a_higher_priority(fixture: Arc<Fixtu
 
     leading(low.send(polite(&low, 4)).await); // the higher one has withdrawn
     waiting(high.send(polite(&high, 5)).await); // and deposes nobody
-    low.resign("reports").await;
+    retire(&low).await;
+    let low = Node::open(&store, "c").await;
     let freed = store.read(super::cast::election("reports")).await.expect("the store answers").value.term;
     let outwaiting = |term| Claim { outwaited: Some(term), ..polite(&low, 4) };
     // Patience with a lease that has changed hands since, or has never been there, is not patience with this one.
@@ -40,7 +46,8 @@ pub async fn a_claim_leaves_a_free_lease_to_a_higher_priority(fixture: Arc<Fixtu
         waiting(low.send(outwaiting(other)).await);
     }
     leading(low.send(outwaiting(freed)).await);
-    low.resign("reports").await;
+    retire(&low).await;
+    let low = Node::open(&store, "c").await;
     waiting(low.send(polite(&low, 4)).await);
     high.close().await;
     leading(low.send(polite(&low, 4)).await); // whoever is gone outranks nobody
@@ -66,7 +73,7 @@ pub async fn candidates_are_ordered_by_priority_and_then_by_arrival(fixture: Arc
     let told = store.candidates(super::cast::election("reports")).await.expect("the store answers");
     assert_eq!(told.value.iter().map(|c| c.priority).collect::<Vec<_>>(), [i32::MAX, 7, 7, 0, 0, i32::MIN]);
 
-    leader.resign("reports").await;
+    retire(&leader).await;
     nodes[1].resign("reports").await;
     leading(nodes[4].send(Claim { priority: 7, ..nodes[4].claim("reports") }).await);
 }

@@ -24,6 +24,7 @@ where
             Arc::new(PostgresStore::connect(&url).await.unwrap()) as Arc<dyn Store>
         }
     })
+    .freeing_leases()
 }
 
 mod directly {

@@ -21,6 +21,7 @@ async fn fresh() -> Fixture {
             }
         }
     })
+    .freeing_leases()
 }
 
 tenure_testkit::conformance!(fresh);

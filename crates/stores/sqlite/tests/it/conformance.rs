@@ -16,6 +16,7 @@ async fn fresh() -> Fixture {
             Arc::new(store) as Arc<dyn Store>
         }
     })
+    .freeing_leases()
 }
 
 tenure_testkit::conformance!(fresh);
