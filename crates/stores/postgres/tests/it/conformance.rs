@@ -1,18 +1,22 @@
 //! The promises of a store, on a real server, for a role with no more rights than are documented.
 
+use crate::kit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use tenure_postgres::PostgresStore;
 use tenure_store::{Options, Store, StoreUrl};
 use tenure_testkit::conformance::Fixture;
 use tenure_testkit::server::{PgBouncer, Postgres};
 
-use crate::kit;
-
-/// Connections by this URL. What they need is kept for as long as there are any.
-fn reached(url: String, kept: impl Send + Sync + 'static) -> Fixture {
-    let kept = Arc::new(kept);
+/// Connections made by a URL that this makes for the server.
+async fn reached<K>(by: impl FnOnce(&Postgres) -> (String, K)) -> Fixture
+where
+    K: Send + Sync + 'static,
+{
+    let server = Postgres::start();
+    kit::with_a_humble_role(&server).await;
+    let (url, kept) = by(&server);
+    let kept = Arc::new((kept, server));
     Fixture::new(move |options: Options| {
         let (url, _kept) = (url.clone(), Arc::clone(&kept));
         async move {
@@ -25,29 +29,11 @@ fn reached(url: String, kept: impl Send + Sync + 'static) -> Fixture {
 mod directly {
     use super::*;
 
-    /// Every check has a database of its own.
-    async fn fresh(server: Arc<Postgres>) -> Fixture {
-        static CHECKS: AtomicU32 = AtomicU32::new(0);
-        let database = format!("check_{}", CHECKS.fetch_add(1, Ordering::Relaxed));
-        let owner = kit::person(&server.url()).await;
-        owner.batch_execute(&format!("CREATE DATABASE {database} TEMPLATE template0")).await.unwrap();
-        let url = |user: &str| format!("postgres://{user}@{}/{database}", server.host());
-        kit::connect(&url("postgres")).await.unwrap();
-        kit::person(&url("postgres")).await.batch_execute(kit::GRANTS).await.unwrap();
-        reached(url("app"), server)
+    async fn fresh() -> Fixture {
+        reached(|server| (server.url_as("app"), ())).await
     }
 
-    /// Several checks at once want many connections.
-    fn server() -> Postgres {
-        let server = Postgres::start_with(&["fsync=off", "max_connections=500"]);
-        let runtime = tokio::runtime::Runtime::new().unwrap();
-        runtime.block_on(async {
-            kit::person(&server.url()).await.batch_execute("CREATE ROLE app LOGIN").await.unwrap();
-        });
-        server
-    }
-
-    tenure_testkit::conformance_together!(server, fresh);
+    tenure_testkit::conformance!(fresh);
 }
 
 /// A pool that gives each transaction another connection: what rests on many connections, or on more than one
@@ -56,11 +42,12 @@ mod through_a_pool {
     use super::*;
 
     async fn fresh() -> Fixture {
-        let server = Postgres::start();
-        kit::with_a_humble_role(&server).await;
-        let pool = PgBouncer::before(&server);
-        let url = format!("postgres://app@127.0.0.1:{}/postgres?news={}", pool.port(), server.host());
-        reached(url, (pool, server))
+        reached(|server| {
+            let pool = PgBouncer::before(server);
+            let url = format!("postgres://app@127.0.0.1:{}/postgres?news={}", pool.port(), server.host());
+            (url, pool)
+        })
+        .await
     }
 
     tenure_testkit::conformance!(fresh;
