@@ -10,7 +10,7 @@ use zookeeper_client::{CreateMode, MultiWriteResult};
 use crate::documents::{self, CandidateDocument};
 use crate::error::{Over, classify, foreign};
 use crate::history::Transition;
-use crate::inner::{Inner, Line, Tenant, settle};
+use crate::inner::{Inner, Line, Tenant, lock, settle};
 use crate::multi::{Multi, Stopped};
 use crate::news;
 use crate::paths::Place;
@@ -209,6 +209,8 @@ async fn grant(
     let mut multi = Multi::new(line.client(), Over::Session);
     multi.under(&paths.session(tenant.session), line.number);
     let mut transition = Transition::of(view);
+    transition.start(tenant.node.as_str());
+    transition.lose(inner, Some(tenant));
     let term = transition.grant(tenant.session, tenant.node.as_str());
     let forgotten = transition.add_to(&mut multi, inner);
     match place {
@@ -257,6 +259,7 @@ async fn queue(
     let holder = view.holder().map(|place| place.session);
     let sessions = holder.into_iter().chain([ahead.session]);
     let pulses = Pulses::read(line.client(), Over::Session, inner.paths(), sessions).await?;
+    lock(&inner.signs).note(&pulses);
     tenant.seat(&claim.election, |seat| {
         seat.answered = seat.answered.max(claim.attempt);
         seat.queued = true;

@@ -34,10 +34,8 @@ pub(crate) async fn delete(
         let ended = transition.document.term().next().number();
         let document = &mut transition.document;
         (document.ended, document.floor, document.stood) = (ended, ended, false);
-        if view.holder().is_none()
-            && let Some(lost) = document.holder.take()
-        {
-            transition.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, json!({"reason": "lapsed"}));
+        if view.holder().is_none() {
+            transition.lose(inner, None);
         }
         transition.tell(EventKind::ElectionDeleted, None, ended, json!({}));
         let mut multi = Multi::new(client, Over::Store);

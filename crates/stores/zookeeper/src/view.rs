@@ -11,6 +11,7 @@ use zookeeper_client::{Client, Error, MultiReadResult};
 use crate::documents::{self, CandidateDocument, ElectionDocument, PulseDocument};
 use crate::error::{Over, classify};
 use crate::paths::{Paths, Place};
+use crate::silence::Sign;
 
 /// What was read of one election at one moment.
 #[derive(Clone, Debug)]
@@ -136,9 +137,9 @@ impl View {
 /// How much is read at once: an answer must not be larger than a megabyte.
 pub(crate) const MOST: usize = 256;
 
-/// The last signs of life of some sessions.
+/// The last signs of life of some sessions, and when their servers say that they were written.
 #[derive(Default)]
-pub(crate) struct Pulses(BTreeMap<SessionId, PulseDocument>);
+pub(crate) struct Pulses(BTreeMap<SessionId, (PulseDocument, i64)>);
 
 impl Pulses {
     pub(crate) async fn read(
@@ -158,8 +159,8 @@ impl Pulses {
             }
             let read = reader.commit().await.map_err(|error| classify(&error, over))?;
             for (session, read) in sessions.iter().zip(read) {
-                if let MultiReadResult::Data { data, .. } = read {
-                    pulses.insert(*session, documents::read(&paths.pulse(*session), &data)?);
+                if let MultiReadResult::Data { data, stat } = read {
+                    pulses.insert(*session, (documents::read(&paths.pulse(*session), &data)?, stat.mtime));
                 }
             }
         }
@@ -172,6 +173,14 @@ impl Pulses {
             let stamp = Stamp { session, sequence: 0 };
             Pulse { stamp, ttl: Duration::from_secs(1), age: Age::Unknown }
         };
-        self.0.get(&session).map_or_else(gone, |document| document.pulse(session))
+        self.0.get(&session).map_or_else(gone, |(document, _)| document.pulse(session))
+    }
+
+    /// The same as the history needs it.
+    pub(crate) fn signs(&self) -> impl Iterator<Item = (SessionId, Sign)> {
+        self.0.iter().map(|(session, (document, renewed_ms))| {
+            let ttl = Duration::from_millis(document.ttl_ms);
+            (*session, Sign { ttl, renewed_ms: *renewed_ms })
+        })
     }
 }

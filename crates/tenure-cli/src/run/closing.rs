@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tenure::{Instant, SessionId, Setup};
-use tenure_store::clock;
+use tenure_store::{Cause, clock};
 
 use super::orders::{Hello, Tenancy};
 use crate::{output, store};
@@ -41,7 +41,7 @@ fn close(hello: &Hello, session: SessionId, until: Instant) -> Result<(), String
                 let namespace = tenure::Namespace::new(&hello.namespace).unwrap_or_default();
                 let store = store::open(hello.store.as_deref(), &namespace, Setup::Never).await;
                 let store = store.map_err(|error| error.to_string())?;
-                store.close(session).await.map_err(|error| error.to_string())
+                store.close(session, Cause::ProcessEnded).await.map_err(|error| error.to_string())
             };
             match tokio::time::timeout(until.since(clock::now()), attempt).await {
                 Ok(Ok(_)) => return Ok(()),

@@ -52,7 +52,8 @@ macro_rules! __conformance_list {
     ($made:ident; $factory:expr) => {
         $crate::$made! { $factory;
             ages: an_age_grows_and_a_renewal_resets_it, a_pulse_shows_the_ttl_that_its_node_asked_for;
-            closing: everything_is_free_at_once, a_closed_session_is_lost, closing_again_or_what_is_unknown_is_no_error;
+            closing: everything_is_free_at_once, the_cause_is_recorded_in_every_election_and_for_the_node,
+                a_closed_session_is_lost, closing_again_or_what_is_unknown_is_no_error;
             contention: many_takers_of_one_pulse_yield_exactly_one_leader,
                 many_first_claims_yield_exactly_one_leader, many_processes_of_one_node_id_yield_exactly_one_session;
             declaration: it_is_told_once_and_only_by_the_leader, it_outlives_its_leader;
@@ -90,7 +91,8 @@ macro_rules! __conformance_list {
             news: every_transition_reaches_another_connection, who_comes_and_goes_reaches_another_connection,
                 a_change_of_health_reaches_another_connection;
             opening: it_is_idempotent_and_a_sign_of_life, a_live_node_id_is_occupied_and_nothing_changes,
-                a_superseded_session_makes_way, a_silent_session_makes_way_by_exactly_its_pulse,
+                a_superseded_session_makes_way, a_session_that_lapsed_before_it_was_superseded_is_recorded_as_lapsed,
+                a_silent_session_makes_way_by_exactly_its_pulse,
                 a_session_that_is_over_cannot_be_opened_again;
             petition: it_needs_a_leader_and_a_successor_that_stands, it_is_noted_once_and_the_leader_is_told,
                 a_leader_that_was_asked_makes_way_for_the_first_in_line, it_binds_only_the_term_that_was_asked;
@@ -99,7 +101,7 @@ macro_rules! __conformance_list {
             registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;
             renewal: it_tells_the_sequence_before, it_tells_how_many_terms_were_granted, a_late_duplicate_does_not_lower_the_sequence,
                 an_unknown_session_is_lost, one_renewal_keeps_a_thousand_elections;
-            resignation: it_frees_only_its_own_term, it_frees_only_its_own_session,
+            resignation: the_cause_is_recorded, it_frees_only_its_own_term, it_frees_only_its_own_session,
                 a_claim_that_it_has_overtaken_is_void, it_is_void_once_a_later_claim_was_answered,
                 it_withdraws_the_candidate, it_is_no_error_under_a_session_that_is_over;
             retirement: it_needs_exactly_the_pulse_that_was_seen, it_ends_a_session_that_holds_nothing,

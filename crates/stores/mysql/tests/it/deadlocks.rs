@@ -19,7 +19,14 @@ async fn a_claim_that_was_rolled_back_as_a_deadlock_is_repeated_and_granted_once
     let store = connect(&place).await.unwrap();
     let session = open(&store, 1).await;
     win(&store, session).await;
-    let resign = Resign { session, election: name(ELECTION), attempt: 1, term: None, to: None };
+    let resign = Resign {
+        session,
+        election: name(ELECTION),
+        attempt: 1,
+        term: None,
+        to: None,
+        cause: Default::default(),
+    };
     soon(store.resign(resign)).await.unwrap();
     ask(&place, "CREATE TABLE much (n INT) ENGINE = InnoDB").await;
     let mut person = by_hand(&place.url()).await;
