@@ -74,7 +74,8 @@ macro_rules! __conformance_list {
                 the_newest_can_be_asked_for, what_is_seen_is_already_recorded, retention_keeps_the_newest_events,
                 retention_keeps_the_last_transition_whole;
             identity: it_is_the_same_over_verbs_and_connections;
-            inheritance: a_lease_that_was_handed_over_is_its_heirs, an_heir_that_does_not_stand_is_ignored,
+            inheritance: a_lease_that_was_handed_over_is_its_heirs,
+                whoever_was_told_that_it_stands_can_be_handed_the_lease, an_heir_that_does_not_stand_is_ignored,
                 an_heir_that_withdraws_or_leaves_inherits_nothing,
                 an_heir_is_disinherited_by_exactly_the_term_that_was_freed;
             ledger: a_plan_is_written_only_under_the_term_in_force,
