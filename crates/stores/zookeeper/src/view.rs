@@ -151,7 +151,7 @@ impl View {
     }
 }
 
-/// How much is read at once: an answer must not be larger than a megabyte.
+/// How many znodes are read, or changed, at once: neither a request nor an answer must be larger than a megabyte.
 pub(crate) const MOST: usize = 256;
 
 /// The last signs of life of some sessions.

@@ -59,6 +59,7 @@ macro_rules! __conformance_list {
             deletion: an_unknown_election_is_absent, a_free_election_is_ended_once, a_led_election_needs_force,
                 the_holder_of_an_ended_election_keeps_its_lease_and_is_told,
                 a_candidate_that_saw_the_election_before_its_end_is_refused,
+                whoever_is_granted_the_lease_while_the_election_ends_keeps_it,
                 an_ended_election_starts_anew, an_end_withdraws_the_candidates;
             division: every_partition_has_an_owner_and_never_two;
             dropped_futures: nothing_is_lost_when_futures_are_dropped_half_way;
