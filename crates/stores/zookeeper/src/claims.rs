@@ -131,7 +131,9 @@ async fn note(inner: &Inner, tenant: &Tenant, line: &Line, view: &View, told: bo
     multi.commit().await.map(|_| ())
 }
 
-/// Enters the line. The record must not have changed: an end in between would not see us.
+/// Enters the line. The record must not have changed: an end in between would not see us. And whoever ends the election
+/// or passes the lease on has to see us from now on, also through a server that is behind: so entering is counted, in
+/// the version of the line's own znode. Not in the record's: that would wake everybody.
 async fn stand(
     inner: &Inner,
     tenant: &Tenant,
@@ -151,6 +153,7 @@ async fn stand(
         }
         _ => drop(transition.add_to(&mut multi, inner)),
     }
+    multi.set(&inner.paths().line(&claim.election), b"", None);
     enter(inner, tenant, claim, &mut multi, place);
     if is_overtaken(tenant, claim) {
         return Err(Stopped::Stale);

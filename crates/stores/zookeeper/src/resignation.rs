@@ -32,8 +32,8 @@ pub(crate) async fn resign(inner: &Arc<Inner>, resign: &Resign) -> Result<(), St
 
 async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), Stopped> {
     let (paths, line) = (inner.paths(), tenant.line());
-    // It may be old: our own place is always seen over our own connection, and whatever else has changed makes the
-    // transaction stale.
+    // It may be old: our own place is always seen over our own connection, and whatever else has changed, or whoever has
+    // entered the line, makes the transaction stale.
     let view = View::read(line.client(), Over::Session, paths, &resign.election).await?;
     // It must not undo a claim that was sent after it: its node may have been told since that it leads.
     if tenant.seat(&resign.election, |seat| seat.answered > resign.attempt) {
@@ -144,6 +144,8 @@ fn pass_on(
         }
         multi.set(&inner.paths().grants(next.place.session), b"", None);
     }
+    // Whoever was told that it stands is not passed over, be it named or next.
+    view.nobody_entered(multi, inner.paths());
     transition.add_to(multi, inner)
 }
 

@@ -10,6 +10,7 @@ use zookeeper_client::{Client, Error, MultiReadResult};
 
 use crate::documents::{self, CandidateDocument, ElectionDocument, PulseDocument};
 use crate::error::{Over, classify};
+use crate::multi::Multi;
 use crate::paths::{Paths, Place};
 use crate::silence::Sign;
 
@@ -20,6 +21,8 @@ pub(crate) struct View {
     pub document: ElectionDocument,
     /// Of the document; `None` if there is none yet.
     pub version: Option<i32>,
+    /// How many candidates have entered the line so far; `None` if there is no line yet.
+    entered: Option<i32>,
     /// Who stands, the holder included, by priority and then by arrival.
     line: Vec<Place>,
 }
@@ -33,11 +36,13 @@ impl View {
         paths: &Paths,
         election: &ElectionName,
     ) -> Result<Self, StoreError> {
-        let path = paths.election(election);
+        let (path, folder) = (paths.election(election), paths.line(election));
         let failed = |error: Error| classify(&error, over);
         let mut reader = client.new_multi_reader();
         reader.add_get_data(&path).map_err(failed)?;
-        reader.add_get_children(&paths.line(election)).map_err(failed)?;
+        // Before the line itself: whoever is in the count is in the line, too.
+        reader.add_get_data(&folder).map_err(failed)?;
+        reader.add_get_children(&folder).map_err(failed)?;
         let mut read = reader.commit().await.map_err(failed)?.into_iter();
         let (document, version) = match read.next() {
             Some(MultiReadResult::Data { data, stat }) => {
@@ -47,6 +52,11 @@ impl View {
             Some(MultiReadResult::Error { err }) => return Err(failed(err)),
             Some(_) => return Err(failed(Error::MarshallingError)),
         };
+        let entered = match read.next() {
+            Some(MultiReadResult::Data { stat, .. }) => Some(stat.version),
+            Some(MultiReadResult::Error { err }) if err != Error::NoNode => return Err(failed(err)),
+            _ => None,
+        };
         let mut line: Vec<Place> = match read.next() {
             Some(MultiReadResult::Children { children }) => {
                 children.iter().filter_map(|name| Place::parse(name)).collect()
@@ -55,7 +65,15 @@ impl View {
             _ => Vec::new(),
         };
         line.sort_by_key(|place| (Reverse(place.priority), place.sequence));
-        Ok(Self { election: election.clone(), document, version, line })
+        Ok(Self { election: election.clone(), document, version, entered, line })
+    }
+
+    /// Makes a transaction stale if a candidate has entered the line since this was read. Entering does not change the
+    /// record, so its version does not tell.
+    pub(crate) fn nobody_entered(&self, multi: &mut Multi<'_>, paths: &Paths) {
+        if let Some(entered) = self.entered {
+            multi.unchanged(&paths.line(&self.election), entered);
+        }
     }
 
     /// The place of a session in line, if it stands.
@@ -134,7 +152,7 @@ impl View {
     }
 }
 
-/// How much is read at once: an answer must not be larger than a megabyte.
+/// How many znodes are read, or changed, at once: neither a request nor an answer must be larger than a megabyte.
 pub(crate) const MOST: usize = 256;
 
 /// The last signs of life of some sessions, and when their servers say that they were written.

@@ -60,6 +60,7 @@ macro_rules! __conformance_list {
             deletion: an_unknown_election_is_absent, a_free_election_is_ended_once, a_led_election_needs_force,
                 the_holder_of_an_ended_election_keeps_its_lease_and_is_told,
                 a_candidate_that_saw_the_election_before_its_end_is_refused,
+                whoever_is_granted_the_lease_while_the_election_ends_keeps_it,
                 an_ended_election_starts_anew, an_end_withdraws_the_candidates;
             division: every_partition_has_an_owner_and_never_two;
             dropped_futures: nothing_is_lost_when_futures_are_dropped_half_way;
@@ -75,7 +76,8 @@ macro_rules! __conformance_list {
                 the_newest_can_be_asked_for, what_is_seen_is_already_recorded, retention_keeps_the_newest_events,
                 retention_keeps_the_last_transition_whole;
             identity: it_is_the_same_over_verbs_and_connections;
-            inheritance: a_lease_that_was_handed_over_is_its_heirs, an_heir_that_does_not_stand_is_ignored,
+            inheritance: a_lease_that_was_handed_over_is_its_heirs,
+                whoever_was_told_that_it_stands_can_be_handed_the_lease, an_heir_that_does_not_stand_is_ignored,
                 an_heir_that_withdraws_or_leaves_inherits_nothing,
                 an_heir_is_disinherited_by_exactly_the_term_that_was_freed;
             ledger: a_plan_is_written_only_under_the_term_in_force,
