@@ -29,7 +29,14 @@ async fn stand(store: &ZooKeeperStore, session: SessionId) {
 
 async fn resign(store: &ZooKeeperStore, session: SessionId, to: Option<&str>) {
     let to = to.map(|to| NodeId::new(to).unwrap());
-    let resign = Resign { session, election: name(ELECTION), attempt: 2, term: None, to };
+    let resign = Resign {
+        session,
+        election: name(ELECTION),
+        attempt: 2,
+        term: None,
+        to,
+        cause: tenure_store::Cause::Resigned,
+    };
     soon(store.resign(resign)).await.unwrap();
 }
 
