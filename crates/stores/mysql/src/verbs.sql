@@ -528,10 +528,12 @@ DROP PROCEDURE IF EXISTS tenure_hold
 CREATE PROCEDURE tenure_hold(ns {text}, elec {text}, sess {text}, trm BIGINT) READS SQL DATA
 BEGIN
     DECLARE found INT;
-    DECLARE seconds BIGINT;
+    DECLARE seconds, idle_seconds BIGINT;
     SELECT COUNT(*) INTO found FROM tenure_elections e
         WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = trm LOCK IN SHARE MODE;
     SELECT CEIL(s.ttl_ms / 1000) INTO seconds FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live';
-    SET SESSION {idle} = GREATEST(1, LEAST(COALESCE(seconds, 1), COALESCE(NULLIF(@@GLOBAL.{idle}, 0), 31536000), 31536000));
+    -- In a variable of its own: MySQL refuses the expression itself, as its type is no integer.
+    SET idle_seconds = GREATEST(1, LEAST(COALESCE(seconds, 1), COALESCE(NULLIF(@@GLOBAL.{idle}, 0), 31536000), 31536000));
+    SET SESSION {idle} = idle_seconds;
     SELECT found = 1 AND seconds IS NOT NULL AND NOT @@GLOBAL.read_only;
 END
