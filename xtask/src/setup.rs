@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::thread;
 
 use crate::cargo::Cargo;
 
@@ -106,8 +107,17 @@ pub fn run() -> ExitCode {
 
 /// Installs what is needed and missing.
 pub fn install() -> Result<(), String> {
-    let installed = install_packages(NEEDS.iter())? | install_components()? | install_tools()?;
-    if !installed {
+    // Packages come from the network and the disk, tools from the compiler: side by side, unless there is nothing yet
+    // that links them.
+    let (packages, tools) = if on_path("cc") {
+        thread::scope(|scope| {
+            let tools = scope.spawn(install_tools);
+            (install_packages(NEEDS.iter()), tools.join().expect("it does not panic"))
+        })
+    } else {
+        (install_packages(NEEDS.iter()), install_tools())
+    };
+    if !(packages? | install_components()? | tools?) {
         println!("everything needed is installed");
     }
     Ok(())
@@ -230,11 +240,12 @@ fn install_tools() -> Result<bool, String> {
             continue;
         }
         println!("installing cargo tool cargo-{tool}: {why} (once; takes some minutes)");
-        // Built as they are released, with link-time optimisation, they take several times as long.
+        // Built as they are released, with link-time optimisation, they take several times as long to build, and they
+        // run for seconds.
         let install = Cargo::new(&format!("install --locked cargo-{tool}"))
             .environment("CARGO_PROFILE_RELEASE_LTO", "off")
             .environment("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-            .environment("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
+            .environment("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
         match install.run() {
             Ok(status) if status.success() => installed = true,
             Ok(status) => return Err(format!("`{install}` failed ({status}); run it yourself to see why")),

@@ -85,7 +85,7 @@ async fn fill(store: &Arc<dyn Store>, events: u64) -> Outcome<()> {
         let node = NodeInfo::new(NodeId::new(format!("visitor-{number}"))?, "localhost");
         let (sequence, ttl) = (1, TTL);
         store.open(Open { session, sequence, ttl, node, supersedes: None, over: None }).await?;
-        store.close(session).await?;
+        store.close(session, Default::default()).await?;
     }
     Ok(())
 }

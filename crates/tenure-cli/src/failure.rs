@@ -60,7 +60,7 @@ impl Failure {
         Self::System(chain(&error))
     }
 
-    const fn code(&self) -> u8 {
+    pub const fn code(&self) -> u8 {
         match self {
             Self::No(_) | Self::System(_) => 1,
             Self::Usage(_) => 2,

@@ -11,9 +11,9 @@ use std::time::Duration;
 use tenure::{ElectionName, EventQuery, EventRecord, NodeId, NodeRecord, SessionId, Store, StoreError};
 use tenure_core::{Capabilities, Opening, Record, Renewal, Sequence, Stamp, Standing};
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, Finding, HealthReport, Hints,
-    Leaf, Ledger, LedgerQuery, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign,
-    Survey,
+    Arranged, Arrangement, Candidate, Cause, Claim, Declaration, Deletion, Enlistment, Finding, HealthReport,
+    Hints, Leaf, Ledger, LedgerQuery, Open, Pending, Petitioned, Publication, Published, Release, Reply,
+    Resign, Survey,
 };
 
 /// Names the file whose existence cuts a node off.
@@ -60,8 +60,8 @@ impl Store for Severed {
     fn resign(&self, request: Resign) -> Pending<'_, Reply<()>> {
         self.pass(|| self.store.resign(request))
     }
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
-        self.pass(|| self.store.close(session))
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
+        self.pass(|| self.store.close(session, cause))
     }
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
         self.pass(|| self.store.read(election))

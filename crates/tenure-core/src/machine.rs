@@ -14,7 +14,9 @@ use crate::event::{Event, Reason};
 use crate::name::NodeId;
 use crate::plants::{Plant, Planted};
 use crate::record::{Renewed, SessionId, StoreIdentity};
-use crate::request::{About, Answer, ElectionKey, Failure, Flight, InLine, Request, RequestId, Verb};
+use crate::request::{
+    About, Answer, ElectionKey, Failure, Flight, InLine, Request, RequestId, Verb, timeout,
+};
 use crate::session::Session;
 use crate::settings::{Settings, SettingsError};
 use crate::silence::Trust;
@@ -422,17 +424,16 @@ impl Machine {
         self.attempt
     }
 
-    /// How long one request may take: long enough for a slow store, short enough to try again.
+    /// How long one request may take.
     pub(crate) fn patience(&self) -> Duration {
-        self.settings.ttl / 6
+        timeout(self.settings.ttl)
     }
 
     /// The pause before the next try after `failures` in a row: in proportion to the ttl, so that there is time for
     /// several, but half a minute at most, so that a node with a ttl of hours is soon back when the store is.
     pub(crate) fn pause(&mut self, failures: u32) -> Duration {
         let shortest = (self.settings.ttl / 100).min(Duration::from_secs(2));
-        let longest = (self.settings.ttl / 6).min(Duration::from_secs(30));
-        let pause = shortest.saturating_mul(1 << failures.min(5)).min(longest);
+        let pause = shortest.saturating_mul(1 << failures.min(5)).min(self.patience());
         self.dice.jitter(pause)
     }
 

@@ -49,6 +49,15 @@ pub(crate) enum About {
     Election(ElectionKey),
 }
 
+/// The longest timeout of a request and the longest pause before it is repeated. With a ttl of hours, a connection that
+/// hangs must not keep a node from asking again over another one for a part of that ttl.
+pub(crate) const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The timeout of a request under a session with this ttl: long enough for a slow store, short enough to try again.
+pub(crate) fn timeout(ttl: Duration) -> Duration {
+    (ttl / 6).min(LONGEST_TIMEOUT)
+}
+
 /// Something to ask of the store, at once.
 #[derive(Clone, Debug)]
 pub struct Request {

@@ -5,7 +5,7 @@ use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::plants::Plant;
 use crate::record::{Opening, Renewal, Sequence, SessionId, Stamp};
-use crate::request::{About, Answer, Failure, Flight, Verb};
+use crate::request::{About, Answer, Failure, Flight, LONGEST_TIMEOUT, Verb, timeout};
 use crate::silence::{Look, Silence};
 use crate::time::Instant;
 use std::time::Duration;
@@ -138,7 +138,7 @@ impl Machine {
             supersedes: attempt.supersedes,
             over: attempt.over,
         };
-        let flight = self.send(About::Session, verb, ttl / 2, now);
+        let flight = self.send(About::Session, verb, (ttl / 2).min(LONGEST_TIMEOUT), now);
         if let Session::Opening(attempt) = &mut self.session {
             attempt.step = Step::Asking(flight);
         }
@@ -301,7 +301,7 @@ impl Machine {
         self.wall.renewal_sent();
         open.sequence += 1;
         (open.grants_sent, open.noticed_sent) = (open.grants, open.noticed);
-        let patience = (open.ttl / 6).min(left / 2);
+        let patience = timeout(open.ttl).min(left / 2);
         let session = open.id;
         let verb = Verb::Renew { session, sequence: open.sequence, attempt: open.failed + 1 };
         let flight = self.send(About::Session, verb, patience, now);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -11,7 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
-use tenure::{ChildHealth, ChildStatus, ElectionName, EventKind, EventRecord, NodeEvent, Term};
+use tenure::{ChildHealth, ChildStatus, ElectionName, EventKind, EventRecord, NodeEvent, Term, TermEnd};
 use tenure_core::Instant;
 use tenure_store::clock;
 
@@ -48,7 +48,7 @@ struct Inner {
 struct Times {
     led: Vec<Led>,
     /// When the election of this API was last left without a leader, by the history.
-    vacant: Option<SystemTime>,
+    vacant: Option<TermEnd>,
 }
 
 /// What this node leads, under which term, since when.
@@ -143,8 +143,8 @@ impl Inner {
         r.register_with_unit("renewal", "How long renewals took", seconds(), self.renewal.clone());
         let help = "How long this node leads without another renewal";
         r.register_with_unit("lease_remaining", help, seconds(), self.lease_remaining.clone());
-        let help = "How long nobody led: from the last sign of life of a leader, or its resignation, to the \
-                    next grant";
+        let help = "How long nobody led, until the next grant: from a resignation, from the end of the lease if the \
+                    same process comes back after an outage, or else from the last renewal";
         r.register_with_unit("failover", help, seconds(), self.failover.clone());
         r.register("nodes", "How many nodes there are", self.nodes.clone());
         self.node_healthy.set(1);
@@ -252,20 +252,14 @@ impl Metrics {
     /// An event of the election whose leader this API speaks of: from it follows how long nobody led.
     pub(crate) fn event(&self, event: &EventRecord) {
         match event.kind {
-            EventKind::LeaderResigned => self.times().vacant = Some(event.time),
-            EventKind::LeaderLost => {
-                let data: serde_json::Value = serde_json::from_str(&event.data).unwrap_or_default();
-                let silent = data["silent_ms"].as_u64().map_or(Duration::ZERO, Duration::from_millis);
-                self.times().vacant = event.time.checked_sub(silent);
-            }
+            EventKind::LeaderResigned | EventKind::LeaderLost => self.times().vacant = TermEnd::of(event),
             EventKind::PlanPublished => {
                 let data: serde_json::Value = serde_json::from_str(&event.data).unwrap_or_default();
                 self.0.partition_moves.inc_by(data["assigned"].as_u64().unwrap_or(0));
             }
             EventKind::LeaderElected => {
-                let vacant = self.times().vacant.take();
-                if let Some(gap) = vacant.and_then(|vacant| event.time.duration_since(vacant).ok()) {
-                    self.0.failover.observe(gap.as_secs_f64());
+                if let Some(end) = self.times().vacant.take() {
+                    self.0.failover.observe(end.until(event.time).at_most.as_secs_f64());
                 }
             }
             _ => {}
@@ -324,5 +318,33 @@ impl Metrics {
     fn times(&self) -> std::sync::MutexGuard<'_, Times> {
         // What is guarded is whole after every statement.
         self.0.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn an_outage_is_measured_from_the_end_of_the_lease() {
+        let metrics = Metrics::default();
+        let event = |ms: u64, kind, term, data: &str| EventRecord {
+            id: ms,
+            sequence: ms,
+            time: SystemTime::UNIX_EPOCH + Duration::from_millis(ms),
+            kind,
+            election: ElectionName::new("coordinator").ok(),
+            node: None,
+            term: Term::new(term),
+            data: data.to_owned(),
+        };
+        let outage = r#"{"reason":"lapsed","silent_ms":17776,"ttl_ms":4000,"reopened":true}"#;
+        metrics.event(&event(100_000, EventKind::LeaderLost, 1, outage));
+        metrics.event(&event(100_024, EventKind::LeaderElected, 2, "{}"));
+        let text = metrics.text();
+        assert!(text.contains("tenure_failover_seconds_sum 13.8\n"), "{text}");
+        assert!(text.contains("tenure_failover_seconds_count 1\n"), "{text}");
     }
 }

@@ -1,6 +1,6 @@
 //! Resignation: a lease, a place among the candidates, or an unanswered claim is given up.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_core::NodeId;
 use tenure_store::{EventKind, Resign};
 
@@ -42,19 +42,15 @@ impl Transaction<'_> {
         if let Some(election) = self.space.elections.get_mut(&resign.election) {
             election.heir.clone_from(&heir);
         }
-        let mut data = json!({});
+        let (election, node) = (&resign.election, Some(&grant.node));
+        let mut data = resign.cause.data();
         if let Some(heir) = &heir {
-            data = json!({"to": heir.as_str()});
+            let to = json!(heir.as_str());
+            data.insert(String::from("to"), to.clone());
             if !asked {
-                self.tell(
-                    EventKind::TransferRequested,
-                    &resign.election,
-                    Some(&grant.node),
-                    grant.term,
-                    &data,
-                );
+                self.tell(EventKind::TransferRequested, election, node, grant.term, &json!({"to": to}));
             }
         }
-        self.tell(EventKind::LeaderResigned, &resign.election, Some(&grant.node), grant.term, &data);
+        self.tell(resign.cause.event(), election, node, grant.term, &Value::Object(data));
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_core::{NodeId, Opening, Renewal, Sequence, SessionId, Stamp};
-use tenure_store::{EventKind, NodeState, Open, StoreError};
+use tenure_store::{Cause, EventKind, NodeState, Open, Silence, StoreError};
 
 use crate::space::Session;
 use crate::transaction::Transaction;
@@ -15,8 +15,8 @@ const PAST_SESSIONS: usize = 1_000;
 /// Why a session is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Its node closed it.
-    Closed,
+    /// It was closed.
+    Closed(Cause),
     /// Its own process has opened another one.
     Superseded,
     /// It was silent for its whole life.
@@ -117,8 +117,8 @@ impl Transaction<'_> {
     }
 
     /// [`Store::close`](tenure_store::Store::close).
-    pub fn close(&mut self, session: SessionId) {
-        self.end(session, Ending::Closed);
+    pub fn close(&mut self, session: SessionId, cause: Cause) {
+        self.end(session, Ending::Closed(cause));
     }
 
     /// [`Store::retire`](tenure_store::Store::retire): ends a session if it shows exactly this sign of life.
@@ -149,9 +149,10 @@ impl Transaction<'_> {
         let Ok(over) = self.live(session) else { return };
         over.state = if ending == Ending::Lapsed { NodeState::Expired } else { NodeState::Left };
         let node = over.info.id.clone();
-        let (renewed, renewed_at) = (over.renewed, over.renewed_at);
+        let (renewed, renewed_at, ttl) = (over.renewed, over.renewed_at, over.ttl);
         let silent = self.moment.silence(renewed, renewed_at);
-        let silent = u64::try_from(silent.as_millis()).unwrap_or(u64::MAX);
+        let silence =
+            Silence { silent: Some(silent), ttl: Some(ttl), reopened: ending == Ending::Superseded };
         let mut freed = Vec::new();
         for (name, election) in &mut self.space.elections {
             election.waiting.retain(|waiting| waiting.session != session);
@@ -161,20 +162,14 @@ impl Transaction<'_> {
             }
         }
         let (kind, data) = match ending {
-            Ending::Closed => (EventKind::LeaderResigned, json!({})),
-            Ending::Superseded => {
-                (EventKind::LeaderLost, json!({"reason": "superseded", "silent_ms": silent}))
-            }
-            Ending::Lapsed => (EventKind::LeaderLost, json!({"reason": "lapsed", "silent_ms": silent})),
+            Ending::Closed(cause) => (cause.event(), Value::Object(cause.data())),
+            Ending::Superseded | Ending::Lapsed => (EventKind::LeaderLost, Value::Object(silence.data())),
         };
         for (election, term) in freed {
             self.tell(kind, &election, Some(&node), term, &data);
         }
         match ending {
-            Ending::Closed => self.tell_of_node(EventKind::NodeLeft, &node, &json!({})),
-            Ending::Superseded => {
-                self.tell_of_node(EventKind::NodeLeft, &node, &json!({"reason": "superseded"}));
-            }
+            Ending::Closed(_) | Ending::Superseded => self.tell_of_node(EventKind::NodeLeft, &node, &data),
             Ending::Lapsed => self.tell_of_node(EventKind::NodeExpired, &node, &json!({})),
         }
     }
@@ -218,7 +213,7 @@ mod tests {
             let (session, node) = (SessionId::from_u128(number), format!("run-{number}"));
             let second = u64::try_from(number).unwrap();
             transact(&mut replica, second, |transaction| transaction.open(request(number, &node))).unwrap();
-            transact(&mut replica, second, |transaction| transaction.close(session));
+            transact(&mut replica, second, |transaction| transaction.close(session, Cause::Resigned));
         }
         // The last one was ended after the last look.
         assert_eq!(session_count(&mut replica), 1 + PAST_SESSIONS + 1);
@@ -235,7 +230,7 @@ mod tests {
         for number in 1..100 {
             let session = SessionId::from_u128(number);
             transact(&mut replica, 1, |transaction| transaction.open(request(number, "n"))).unwrap();
-            transact(&mut replica, 1, |transaction| transaction.close(session));
+            transact(&mut replica, 1, |transaction| transaction.close(session, Cause::Resigned));
             let late = transact(&mut replica, 1, |transaction| transaction.open(request(number, "n")));
             assert!(matches!(late, Err(StoreError::SessionLost)), "what is over stays over");
         }

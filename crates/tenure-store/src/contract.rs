@@ -9,6 +9,7 @@ use tenure_core::{
     Stamp, Standing, StoreIdentity, Term,
 };
 
+use crate::cause::Cause;
 use crate::error::StoreError;
 use crate::health::{HealthReport, Unhealthy};
 use crate::history::{EventQuery, EventRecord};
@@ -150,6 +151,8 @@ pub struct Resign {
     pub term: Option<Term>,
     /// Grants the lease to this candidate, if it stands.
     pub to: Option<NodeId>,
+    /// Why: recorded in the history, and no more than that.
+    pub cause: Cause,
 }
 
 /// A lease as its holder knows it: what a fenced transaction checks.
@@ -323,9 +326,9 @@ pub trait Store: Send + Sync + 'static {
     fn resign(&self, request: Resign) -> Pending<'_, Reply<()>>;
 
     /// Closes a session: everything under it is free at once, or granted to others as by [`Store::resign`]. A store may
-    /// limit how many leases it grants in one write. Unknown and closed sessions are
-    /// no error.
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>>;
+    /// limit how many leases it grants in one write. Unknown and closed sessions are no error. The cause is recorded
+    /// in the history of every election that it led, and of its node.
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>>;
 
     /// The election as it is now; a default [`Record`] if nobody ever stood.
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>>;

@@ -33,10 +33,12 @@ kinds! {
     ElectionStarted = "election_started",
     /// A term was granted.
     LeaderElected = "leader_elected",
-    /// A leader's session is over without its consent; `reason` in the data. It is written down by whoever
-    /// takes over; `silent_ms` says how long ago the last sign of life was, where the store can tell.
+    /// A leader has lost its term; `reason` in the data. `lapsed` or `superseded`: its session is over. That is
+    /// recorded by its successor, with `silent_ms` since the last renewal, its `ttl_ms`, and `reopened` if the same
+    /// process has opened another session. `program_failed`: the program that it ran ended with this `exit_code` or
+    /// `signal`. `process_ended`: its process is gone, `witnessed` by another on the same machine.
     LeaderLost = "leader_lost",
-    /// A leader gave its term up.
+    /// A leader gave its term up; `exit_code` 0 in the data if the program that it ran has succeeded.
     LeaderResigned = "leader_resigned",
     /// Another node leads than before; `previous` and `new` in the data.
     LeaderChanged = "leader_changed",
@@ -47,7 +49,7 @@ kinds! {
     ElectionDeleted = "election_deleted",
     /// A node registered.
     NodeJoined = "node_joined",
-    /// A node closed its session.
+    /// A node closed its session, or another process did so for it; the data of the cause.
     NodeLeft = "node_left",
     /// A node was silent for its whole life, and was retired.
     NodeExpired = "node_expired",

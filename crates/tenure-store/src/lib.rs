@@ -5,6 +5,7 @@
 //! [`Store`] states the promises; the conformance suite of `tenure-testkit` holds every store to
 //! them, one file per promise.
 
+mod cause;
 pub mod clock;
 mod contract;
 pub mod environment;
@@ -18,7 +19,9 @@ mod listeners;
 mod moves;
 mod registry;
 mod url;
+mod vacancy;
 
+pub use cause::{Cause, Silence};
 pub use contract::{
     Candidate, Claim, Declaration, Deletion, Finding, Hint, Hints, Lease, NodeInfo, NodeRecord, Open,
     Pending, Petitioned, Reply, Resign, Store, Told,
@@ -37,3 +40,4 @@ pub use moves::Moves;
 pub use registry::newest;
 pub use tenure_core::{Capabilities, ExpiryJudge, News, NodeState, Sessions, Succession};
 pub use url::{Options, Setup, StoreUrl, UrlError};
+pub use vacancy::{TermEnd, Vacancy};

@@ -5,8 +5,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdListener};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ struct Rules {
     refuse: bool,
     /// How often all connections were reset.
     resets: u64,
+    /// How often the connection that was held was released.
+    releases: u64,
     /// The port of the server that new connections lead to.
     server: u16,
 }
@@ -57,6 +59,29 @@ impl Rules {
     }
 }
 
+/// Tells the request at which a connection is held.
+type Trigger = Box<dyn FnMut(&[u8]) -> bool + Send>;
+
+/// What clients say.
+#[derive(Default)]
+struct Said {
+    /// How often.
+    requests: AtomicU64,
+    trigger: Mutex<Option<Trigger>>,
+}
+
+impl Said {
+    fn trigger(&self) -> MutexGuard<'_, Option<Trigger>> {
+        self.trigger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of something that a client says. Tells whether its connection is held from now on.
+    fn note(&self, bytes: &[u8]) -> bool {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.trigger().take_if(|trigger| trigger(bytes)).is_some()
+    }
+}
+
 /// A proxy in front of a server. It passes everything until told otherwise. Dropped, it ends all
 /// connections.
 ///
@@ -65,7 +90,7 @@ impl Rules {
 pub struct Proxy {
     port: u16,
     rules: watch::Sender<Rules>,
-    requests: Arc<AtomicU64>,
+    said: Arc<Said>,
     _running: oneshot::Sender<()>,
 }
 
@@ -89,19 +114,19 @@ impl Proxy {
         listener.set_nonblocking(true).expect("a socket need not block");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let pass = Way::Pass(Duration::ZERO);
-        let (rules, told) =
-            watch::channel(Rules { to_server: pass, to_client: pass, refuse: false, resets: 0, server });
+        let rules = Rules { to_server: pass, to_client: pass, refuse: false, resets: 0, releases: 0, server };
+        let (rules, told) = watch::channel(rules);
         let (running, ended) = oneshot::channel::<()>();
-        let requests = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&requests);
+        let said = Arc::new(Said::default());
+        let noted = Arc::clone(&said);
         let run = move || {
             let runtime = Builder::new_current_thread().enable_all().build().expect("there is a runtime");
-            runtime.spawn(accept(listener, told, counted));
+            runtime.spawn(accept(listener, told, noted));
             // Only ever ends by the sender being dropped.
             let _ = runtime.block_on(ended);
         };
         thread::Builder::new().name(String::from("proxy")).spawn(run).expect("there is a thread");
-        Self { port, rules, requests, _running: running }
+        Self { port, rules, said, _running: running }
     }
 
     /// Where clients connect to.
@@ -113,7 +138,7 @@ impl Proxy {
     /// How often clients have said something. Most say a request at once.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
+        self.said.requests.load(Ordering::Relaxed)
     }
 
     /// Everything passes. What was held arrives now.
@@ -156,6 +181,25 @@ impl Proxy {
         self.cut(Direction::ToClient);
     }
 
+    /// The first connection on which a client says something for which this is true is held from then on: it stays
+    /// open, and nothing passes in either direction, that request included, until [`Proxy::release`]. All others go on.
+    ///
+    /// A request is what a client sends in one piece, as small ones are.
+    pub fn hold_at(&self, trigger: impl FnMut(&[u8]) -> bool + Send + 'static) {
+        *self.said.trigger() = Some(Box::new(trigger));
+    }
+
+    /// Whether the request was seen that [`Proxy::hold_at`] waits for.
+    #[must_use]
+    pub fn has_held(&self) -> bool {
+        self.said.trigger().is_none()
+    }
+
+    /// The connection that was held goes on, and what was held arrives now.
+    pub fn release(&self) {
+        self.rules.send_modify(|rules| rules.releases += 1);
+    }
+
     /// New connections are reset before a byte passes; those that are there go on.
     pub fn refuse(&self) {
         self.rules.send_modify(|rules| rules.refuse = true);
@@ -172,7 +216,7 @@ impl Proxy {
     }
 }
 
-async fn accept(listener: StdListener, rules: watch::Receiver<Rules>, requests: Arc<AtomicU64>) {
+async fn accept(listener: StdListener, rules: watch::Receiver<Rules>, said: Arc<Said>) {
     let listener = TcpListener::from_std(listener).expect("a listener can be driven");
     while let Ok((client, _)) = listener.accept().await {
         let rules = rules.clone();
@@ -180,7 +224,7 @@ async fn accept(listener: StdListener, rules: watch::Receiver<Rules>, requests: 
         if now.refuse {
             break_off(&client);
         } else {
-            tokio::spawn(carry(client, rules, now, Arc::clone(&requests)));
+            tokio::spawn(carry(client, rules, now, Arc::clone(&said)));
         }
     }
 }
@@ -195,7 +239,7 @@ async fn carry(
     mut client: TcpStream,
     mut rules: watch::Receiver<Rules>,
     Rules { resets, server, .. }: Rules,
-    requests: Arc<AtomicU64>,
+    said: Arc<Said>,
 ) -> io::Result<()> {
     let server = SocketAddr::from((Ipv4Addr::LOCALHOST, server));
     let mut server = TcpStream::connect(server).await.inspect_err(|_| break_off(&client))?;
@@ -203,9 +247,14 @@ async fn carry(
     client.set_nodelay(true)?;
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
-    let count = || _ = requests.fetch_add(1, Ordering::Relaxed);
-    let up = pump(from_client, to_server, rules.clone(), Direction::ToServer, count);
-    let down = pump(from_server, to_client, rules.clone(), Direction::ToClient, || ());
+    let (release, current) = (AtomicU64::new(0), rules.clone());
+    let heard = |bytes: &[u8]| {
+        if said.note(bytes) {
+            release.store(current.borrow().releases + 1, Ordering::Relaxed);
+        }
+    };
+    let up = pump(from_client, to_server, rules.clone(), Direction::ToServer, &release, heard);
+    let down = pump(from_server, to_client, rules.clone(), Direction::ToClient, &release, |_: &[u8]| ());
     let ended_well = tokio::select! {
         ended = async { tokio::try_join!(up, down) } => ended.is_ok(),
         _ = rules.wait_for(|rules| rules.resets != resets) => false,
@@ -225,12 +274,13 @@ async fn pump(
     to: WriteHalf<'_>,
     rules: watch::Receiver<Rules>,
     direction: Direction,
-    heard: impl Fn(),
+    release: &AtomicU64,
+    heard: impl Fn(&[u8]),
 ) -> io::Result<()> {
     let (send, parcels) = mpsc::unbounded_channel();
     let collected = collect(from, send, rules.clone(), direction, heard);
     tokio::select! {
-        delivered = deliver(to, parcels, rules, direction) => delivered,
+        delivered = deliver(to, parcels, rules, direction, release) => delivered,
         // What was read last is still to be delivered.
         () = async { collected.await; std::future::pending().await } => Ok(()),
     }
@@ -242,14 +292,14 @@ async fn collect(
     parcels: mpsc::UnboundedSender<Parcel>,
     rules: watch::Receiver<Rules>,
     direction: Direction,
-    heard: impl Fn(),
+    heard: impl Fn(&[u8]),
 ) {
     let mut bytes = vec![0; 16 * 1024];
     loop {
         // A side that breaks off has ended, and the other hears of it when it may.
         let read = from.read(&mut bytes).await.unwrap_or(0);
         if read > 0 {
-            heard();
+            heard(&bytes[..read]);
         }
         let delay = match rules.borrow().way(direction) {
             Way::Pass(delay) => delay,
@@ -262,16 +312,20 @@ async fn collect(
     }
 }
 
+/// Delivers what comes; once the connection is held, when it was released so often.
 async fn deliver(
     mut to: WriteHalf<'_>,
     mut parcels: mpsc::UnboundedReceiver<Parcel>,
     mut rules: watch::Receiver<Rules>,
     direction: Direction,
+    release: &AtomicU64,
 ) -> io::Result<()> {
     let passes = |rules: &Rules| matches!(rules.way(direction), Way::Pass(_));
     let over = |_| io::Error::from(io::ErrorKind::ConnectionReset);
     while let Some((due, bytes)) = parcels.recv().await {
         tokio::time::sleep_until(due).await;
+        let release = release.load(Ordering::Relaxed);
+        rules.wait_for(|rules| rules.releases >= release).await.map_err(over)?;
         let way =
             rules.wait_for(|rules| rules.way(direction) != Way::Hold).await.map_err(over)?.way(direction);
         if bytes.is_empty() {
@@ -460,6 +514,28 @@ mod tests {
         let mut new = connect(&proxy);
         says(&mut new, "hello");
         hears(&mut new, "hello");
+    }
+
+    #[test]
+    fn a_connection_is_held_from_a_request_on_and_no_other_is() {
+        let (proxy, heard) = echo();
+        let (mut first, mut second) = (connect(&proxy), connect(&proxy));
+        proxy.hold_at(|said| said.ends_with(b"close"));
+        says(&mut first, "hello");
+        hears(&mut first, "hello");
+        assert_eq!(heard.recv_timeout(HANG).unwrap(), b"hello");
+        assert!(!proxy.has_held());
+        says(&mut first, "please close");
+        hears_nothing(&mut first);
+        assert!(proxy.has_held() && heard.try_recv().is_err());
+        proxy.pass();
+        hears_nothing(&mut first);
+        says(&mut second, "close");
+        hears(&mut second, "close");
+        proxy.release();
+        hears(&mut first, "please close");
+        says(&mut first, "close");
+        hears(&mut first, "close");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use tenure_core::{ElectionName, NodeId, Reason, Term};
-use tenure_store::Lease;
+use tenure_store::{Cause, Lease};
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use tracing::field::Empty;
@@ -218,6 +218,16 @@ impl Leadership {
     /// when that will be. Leadership, if it was not over, is. Does nothing inside `lead`.
     pub fn stopped(&self) {
         if !self.seat.office.forked() {
+            self.seat.put_down();
+        }
+    }
+
+    /// Like [`stopped`](Leadership::stopped), and records in the election's history why the work ended: that the
+    /// program which did it has failed, for instance. That is told as a loss, and not as a resignation. It changes
+    /// nothing else: the lease is given back in the same way.
+    pub fn stopped_because(&self, cause: Cause) {
+        if !self.seat.office.forked() {
+            self.seat.office.explain(cause);
             self.seat.put_down();
         }
     }

@@ -127,9 +127,9 @@ pub use tenure_core::{
     SettingsError, TaskListName, Term,
 };
 pub use tenure_store::{
-    Candidate, EventKind, EventQuery, EventRecord, LabelError, Labels, Lease, Limit, NodeInfo, NodeRecord,
-    NodeState, NotSetUp, Options, Problem, Retention, Setup, Store, StoreError, StoreUrl, Unhealthy,
-    UrlError,
+    Candidate, Cause, EventKind, EventQuery, EventRecord, LabelError, Labels, Lease, Limit, NodeInfo,
+    NodeRecord, NodeState, NotSetUp, Options, Problem, Retention, Setup, Store, StoreError, StoreUrl,
+    TermEnd, Unhealthy, UrlError, Vacancy,
 };
 
 #[cfg(feature = "memory")]

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tenure_core::{ElectionName, Reason, SessionId, Term};
+use tenure_store::Cause;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +29,8 @@ pub(crate) struct Office {
     lost: CancellationToken,
     stage: watch::Sender<Stage>,
     work: Mutex<Work>,
+    /// Why the lease is given back, if not by mere resignation.
+    cause: OnceLock<Cause>,
 }
 
 /// How far the work under an office has come.
@@ -63,7 +66,8 @@ impl Office {
     ) -> Arc<Self> {
         let (state, lost) = (AtomicU64::new(0), CancellationToken::new());
         let (stage, work) = (watch::Sender::new(Stage::Working), Mutex::default());
-        Arc::new(Self { id, election, term, session, page, state, lost, stage, work })
+        let cause = OnceLock::new();
+        Arc::new(Self { id, election, term, session, page, state, lost, stage, work, cause })
     }
 
     /// The deadline is read before the clock, and the state after it: what all three say was true
@@ -122,6 +126,16 @@ impl Office {
     /// Everything that was done under the office has stopped.
     pub(crate) fn stopped(&self) {
         self.stage.send_replace(Stage::Stopped);
+    }
+
+    /// Says why the lease will be given back. Only the first cause counts.
+    pub(crate) fn explain(&self, cause: Cause) {
+        let _ = self.cause.set(cause);
+    }
+
+    /// What the history is told when the lease is given back.
+    pub(crate) fn cause(&self) -> Cause {
+        self.cause.get().copied().unwrap_or_default()
     }
 
     /// This task works under the office. If its time is over already, it ends here.

@@ -16,10 +16,10 @@ use tenure_core::{
 };
 use tenure_replica::Transaction;
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, EventQuery, EventRecord,
-    ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, News, NodeRecord, Open, Options,
-    Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store, StoreError,
-    Succession, Survey,
+    Arranged, Arrangement, Candidate, Cause, Claim, Declaration, Deletion, Enlistment, EventQuery,
+    EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, News, NodeRecord,
+    Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store,
+    StoreError, Succession, Survey,
 };
 
 use crate::world::World;
@@ -93,9 +93,9 @@ impl Store for MemoryStore {
         })
     }
 
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
         self.transact(move |transaction| {
-            transaction.close(session);
+            transaction.close(session, cause);
             Ok(())
         })
     }

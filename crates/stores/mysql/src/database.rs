@@ -130,34 +130,41 @@ pub(crate) fn calling(function: &str, values: &[Value]) -> String {
 
 /// All that a procedure answers: sets of lines of one column.
 pub(crate) async fn answers(connection: &mut Conn, sql: &str) -> Result<Vec<Vec<String>>, Error> {
-    rest(&mut connection.query_iter(sql).await?).await
+    rest(connection.query_iter(sql).await?).await
 }
 
-async fn rest(result: &mut QueryResult<'_, '_, TextProtocol>) -> Result<Vec<Vec<String>>, Error> {
+async fn rest(mut result: QueryResult<'_, '_, TextProtocol>) -> Result<Vec<Vec<String>>, Error> {
     let mut sets = Vec::new();
     while !result.is_empty() {
         let lines = result.try_collect::<Option<String>>().await?;
         sets.push(lines.into_iter().map(|line| line.ok().flatten().unwrap_or_default()).collect());
     }
+    // For the driver, a result that ends with an error is empty: it keeps the error, and reports it here or to the next
+    // statement of the connection.
+    result.drop_result().await?;
     Ok(sets)
 }
 
 /// What a procedure answers, as one JSON object: either its first line is one, or that names the store, and the
 /// objects of a list follow, in one set or more.
 ///
-/// If it is urgent, nobody waits for what the procedure does after it has answered. The driver reads what is left before
-/// the next call.
+/// A procedure that answers with an object has committed before, and only wakes listeners up after that: whether that
+/// succeeds, or is interrupted together with the connection, changes nothing about the answer. If the call is urgent,
+/// its caller does not wait for it either, and the next call reads what is left.
 async fn answer(connection: &mut Conn, sql: &str, urgent: bool) -> Result<Option<String>, Error> {
+    // What is left of the call before, which has its answer. A connection that was lost fails this call too.
+    let _ = QueryResult::<TextProtocol>::new(&mut *connection).drop_result().await;
     let mut result = connection.query_iter(sql).await?;
     let first = result.next().await?.and_then(|mut row| row.take_opt::<Option<String>, _>(0)?.ok()?);
-    if urgent {
-        return Ok(first);
+    match first {
+        Some(object) if urgent => Ok(Some(object)),
+        Some(object) if object.starts_with('{') => {
+            let _ = result.drop_result().await;
+            Ok(Some(object))
+        }
+        Some(store) => Ok(Some(listed(store, rest(result).await?))),
+        None => rest(result).await.map(|_| None),
     }
-    let sets = rest(&mut result).await?;
-    Ok(match first {
-        Some(store) if !store.starts_with('{') => Some(listed(store, sets)),
-        object => object,
-    })
 }
 
 fn listed(store: String, sets: Vec<Vec<String>>) -> String {

@@ -89,24 +89,36 @@ BEGIN
     CLOSE sleepers;
 END
 //
+DROP PROCEDURE IF EXISTS tenure_loss
+//
+-- Why an election has lost its holder, whose session is over. One that has left was superseded by another session of
+-- its own process; if its ttl was over before that, it had lapsed.
+CREATE PROCEDURE tenure_loss(sess {text}, OUT loss JSON) READS SQL DATA
+BEGIN
+    DECLARE silent, ttl BIGINT;
+    DECLARE reopened TINYINT;
+    SELECT GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000), s.ttl_ms, s.state = 'left'
+        INTO silent, ttl, reopened FROM tenure_sessions s WHERE s.id = sess;
+    SET loss = JSON_OBJECT('reason', IF(reopened AND silent < ttl, 'superseded', 'lapsed'),
+        'silent_ms', silent + 0, 'ttl_ms', ttl + 0);
+    IF reopened THEN SET loss = JSON_MERGE_PATCH(loss, '{"reopened": true}'); END IF;
+END
+//
 DROP PROCEDURE IF EXISTS tenure_end_session
 //
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
 -- that is. An election that somebody else has locked is passed over: whoever is granted it next finds that its holder's
 -- session is over, and tells of the loss.
-CREATE PROCEDURE tenure_end_session(sess {text}, ending {text}, kept BIGINT) MODIFIES SQL DATA
+CREATE PROCEDURE tenure_end_session(sess {text}, ending {text}, cause JSON, kept BIGINT) MODIFIES SQL DATA
 dying: BEGIN
     DECLARE ns, who {text};
-    DECLARE silence, freed, last BIGINT;
-    DECLARE more JSON DEFAULT '{}';
+    DECLARE freed, last BIGINT;
+    DECLARE more JSON DEFAULT cause;
     DECLARE locked, kept_for MEDIUMTEXT CHARACTER SET utf8mb4;
-    SELECT s.namespace, s.node, GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000)
-        INTO ns, who, silence FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live' FOR UPDATE;
+    SELECT s.namespace, s.node INTO ns, who FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live' FOR UPDATE;
     IF who IS NULL THEN LEAVE dying; END IF;
     UPDATE tenure_sessions SET state = IF(ending = 'lapsed', 'expired', 'left') WHERE id = sess;
-    IF ending <> 'closed' THEN
-        SET more = JSON_OBJECT('reason', ending, 'silent_ms', silence + 0);
-    END IF;
+    IF ending <> 'closed' THEN CALL tenure_loss(sess, more); END IF;
     -- By their names from here on, and by the primary key: any other way to them would wait for those that are locked.
     SELECT COUNT(*), JSON_ARRAYAGG(e.election) INTO freed, locked FROM tenure_elections e WHERE e.session = sess
         FOR UPDATE SKIP LOCKED;
@@ -122,7 +134,7 @@ dying: BEGIN
         CALL tenure_remember(ns, freed, last);
         INSERT INTO tenure_events (namespace, id, election, sequence, time, kind, node, term, data)
             SELECT e.namespace, last - freed + ROW_NUMBER() OVER (ORDER BY e.election), e.election, e.events + 1,
-                   UTC_TIMESTAMP(6), IF(ending = 'closed', 'leader_resigned', 'leader_lost'), who, e.term, more
+                   UTC_TIMESTAMP(6), IF(JSON_CONTAINS_PATH(more, 'one', '$.reason'), 'leader_lost', 'leader_resigned'), who, e.term, more
             FROM JSON_TABLE(locked, '$[*]' COLUMNS (election VARCHAR(128) PATH '$')) t
             STRAIGHT_JOIN tenure_elections e FORCE INDEX (PRIMARY)
                 ON e.namespace = ns AND e.election = CONVERT(t.election USING utf8mb4) COLLATE utf8mb4_bin;
@@ -138,7 +150,7 @@ dying: BEGIN
     END IF;
     DELETE FROM tenure_candidates WHERE session = sess;
     CALL tenure_tell_of_node(ns, IF(ending = 'lapsed', 'node_expired', 'node_left'), who,
-        IF(ending = 'superseded', more, '{}'), kept);
+        IF(ending = 'lapsed', '{}', more), kept);
 END
 //
 DROP PROCEDURE IF EXISTS tenure_lock_election

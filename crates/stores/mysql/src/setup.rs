@@ -8,7 +8,7 @@ use crate::address::Address;
 use crate::connect::connect;
 use crate::error::{NO_TRIGGERS, classify};
 
-const VERSION: i32 = 6;
+const VERSION: i32 = 7;
 const TABLES: &str = include_str!("tables.sql");
 const PARTS: &str = include_str!("parts.sql");
 const VERBS: &str = include_str!("verbs.sql");
@@ -117,7 +117,8 @@ async fn version(connection: &mut Conn) -> Result<Option<i32>, StoreError> {
 /// Behind a lock: whoever comes second finds it done. What defines tables cannot be rolled back here, so
 /// every statement may be repeated, and the row that says that all is there comes last.
 async fn create(connection: &mut Conn, dialect: &Dialect, address: &Address) -> Result<(), StoreError> {
-    let lock = "SELECT GET_LOCK(CONCAT('tenure setup ', SHA1(DATABASE())), 30)";
+    // A lock's name has at most 64 characters, and so may the database's have. MySQL 9.7 has no SHA1 by default.
+    let lock = "SELECT GET_LOCK(CONCAT('tenure setup ', LEFT(SHA2(DATABASE(), 256), 40)), 30)";
     if one::<Option<u8>>(connection, lock).await?.flatten() != Some(1) {
         return Err(StoreError::unavailable("somebody else has been making Tenure's tables for 30 seconds"));
     }

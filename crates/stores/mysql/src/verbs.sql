@@ -48,14 +48,14 @@ opening: BEGIN
     SELECT s.id, s.sequence INTO occupant, occupant_sequence FROM tenure_sessions s WHERE s.namespace = ns AND s.alive = who;
     IF occupant IS NOT NULL AND NOT (occupant <=> supersedes) THEN
         IF occupant <=> over_session AND occupant_sequence <=> over_sequence THEN
-            CALL tenure_end_session(occupant, 'lapsed', kept);
+            CALL tenure_end_session(occupant, 'lapsed', NULL, kept);
         ELSE
             SET taken = 1;
         END IF;
     END IF;
     IF taken = 0 THEN
         IF EXISTS (SELECT 1 FROM tenure_sessions s WHERE s.id = supersedes AND s.namespace = ns) THEN
-            CALL tenure_end_session(supersedes, 'superseded', kept);
+            CALL tenure_end_session(supersedes, 'superseded', NULL, kept);
         END IF;
         BEGIN
             -- Somebody else was first, this very moment.
@@ -121,7 +121,8 @@ END
 //
 DROP PROCEDURE IF EXISTS tenure_close
 //
-CREATE PROCEDURE tenure_close(ns {text}, kept BIGINT, sess {text}) MODIFIES SQL DATA
+CREATE PROCEDURE tenure_close(ns {text}, kept BIGINT, sess {text}, cause TEXT CHARACTER SET utf8mb4)
+MODIFIES SQL DATA
 BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE found INT;
@@ -130,7 +131,7 @@ BEGIN
     -- Unlike one that has lapsed, a session is closed only when nothing is written under its leases any more.
     SELECT COUNT(*) INTO found FROM tenure_elections WHERE session = sess FOR UPDATE;
     SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
-    IF found = 1 THEN CALL tenure_end_session(sess, 'closed', kept); END IF;
+    IF found = 1 THEN CALL tenure_end_session(sess, 'closed', cause, kept); END IF;
     COMMIT;
     SELECT JSON_OBJECT('store', store);
     IF found = 1 THEN CALL tenure_ring(ns); END IF;
@@ -147,7 +148,7 @@ BEGIN
     CALL tenure_begin(store);
     SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = over_session AND s.namespace = ns
         AND s.sequence = over_sequence AND s.state = 'live' FOR UPDATE;
-    IF found = 1 THEN CALL tenure_end_session(over_session, 'lapsed', kept); END IF;
+    IF found = 1 THEN CALL tenure_end_session(over_session, 'lapsed', NULL, kept); END IF;
     COMMIT;
     SELECT JSON_OBJECT('store', store, 'done', found + 0);
     IF found = 1 THEN CALL tenure_ring(ns); END IF;
@@ -221,7 +222,7 @@ claiming: BEGIN
     IF holder <=> over_session AND over_session <> sess AND EXISTS (SELECT 1 FROM tenure_sessions s
         WHERE s.id = over_session AND s.sequence = over_sequence AND s.state = 'live')
     THEN
-        CALL tenure_end_session(over_session, 'lapsed', kept);
+        CALL tenure_end_session(over_session, 'lapsed', NULL, kept);
         SET told = 1;
     END IF;
     SELECT e.term, e.floor, e.events, e.stood, e.session, e.leader, e.heir
@@ -275,9 +276,7 @@ claiming: BEGIN
 
     IF holder IS NOT NULL THEN
         -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
-        SELECT JSON_OBJECT('reason', IF(s.state = 'left', 'superseded', 'lapsed'), 'silent_ms',
-                GREATEST(0, TIMESTAMPDIFF(MICROSECOND, s.renewed_at, UTC_TIMESTAMP(6)) DIV 1000))
-            INTO loss FROM tenure_sessions s WHERE s.id = holder;
+        CALL tenure_loss(holder, loss);
         SET e_events = e_events + 1;
         CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, loss);
     END IF;
@@ -314,9 +313,11 @@ CREATE PROCEDURE tenure_rehearse() MODIFIES SQL DATA
 BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE stage {text} DEFAULT CONCAT('rehearsal ', CONNECTION_ID());
+    DECLARE loss JSON;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
-    CALL tenure_end_session(stage, 'lapsed', 1);
+    CALL tenure_end_session(stage, 'lapsed', NULL, 1);
+    CALL tenure_loss(stage, loss);
     CALL tenure_tell_of_node(stage, 'node_expired', stage, '{}', 1);
     CALL tenure_tell(stage, stage, 1, 'leader_elected', stage, 1, '{}');
     CALL tenure_trim_history(stage, stage, 1, 0, 1);
@@ -329,13 +330,12 @@ DROP PROCEDURE IF EXISTS tenure_resign
 //
 -- Under a session that is over there is nothing left to give up, so that is no error.
 CREATE PROCEDURE tenure_resign(ns {text}, kept BIGINT, sess {text}, elec {text}, att BIGINT, only_term BIGINT,
-    successor {text}) MODIFIES SQL DATA
+    successor {text}, cause TEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA
 resigning: BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE me, holder, kept_for {text};
     DECLARE e_term, e_attempt, e_events, e_asked, settled BIGINT;
     DECLARE asked TINYINT DEFAULT 0;
-    DECLARE more JSON DEFAULT '{}';
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
     SELECT e.session, e.term, e.attempt, e.events, e.heir, e.asked INTO holder, e_term, e_attempt, e_events, kept_for, e_asked
@@ -370,14 +370,15 @@ resigning: BEGIN
             WHERE c.namespace = ns AND c.election = elec ORDER BY c.priority DESC, c.arrival LIMIT 1;
     END IF;
     IF kept_for IS NOT NULL THEN
-        SET more = JSON_OBJECT('to', kept_for);
+        SET cause = JSON_SET(cause, '$.to', kept_for);
         IF NOT asked THEN
             SET e_events = e_events + 1;
-            CALL tenure_tell(ns, elec, e_events, 'transfer_requested', me, e_term, more);
+            CALL tenure_tell(ns, elec, e_events, 'transfer_requested', me, e_term, JSON_OBJECT('to', kept_for));
         END IF;
     END IF;
     SET e_events = e_events + 1;
-    CALL tenure_tell(ns, elec, e_events, 'leader_resigned', me, e_term, more);
+    CALL tenure_tell(ns, elec, e_events, IF(JSON_CONTAINS_PATH(cause, 'one', '$.reason'), 'leader_lost', 'leader_resigned'),
+        me, e_term, cause);
     UPDATE tenure_elections SET session = NULL, heir = kept_for, events = e_events
         WHERE namespace = ns AND election = elec AND session = sess AND term = e_term;
     CALL tenure_trim_history(ns, elec, e_events, settled, kept);
@@ -527,10 +528,12 @@ DROP PROCEDURE IF EXISTS tenure_hold
 CREATE PROCEDURE tenure_hold(ns {text}, elec {text}, sess {text}, trm BIGINT) READS SQL DATA
 BEGIN
     DECLARE found INT;
-    DECLARE seconds BIGINT;
+    DECLARE seconds, idle_seconds BIGINT;
     SELECT COUNT(*) INTO found FROM tenure_elections e
         WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = trm LOCK IN SHARE MODE;
     SELECT CEIL(s.ttl_ms / 1000) INTO seconds FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live';
-    SET SESSION {idle} = GREATEST(1, LEAST(COALESCE(seconds, 1), COALESCE(NULLIF(@@GLOBAL.{idle}, 0), 31536000), 31536000));
+    -- In a variable of its own: MySQL refuses the expression itself, as its type is no integer.
+    SET idle_seconds = GREATEST(1, LEAST(COALESCE(seconds, 1), COALESCE(NULLIF(@@GLOBAL.{idle}, 0), 31536000), 31536000));
+    SET SESSION {idle} = idle_seconds;
     SELECT found = 1 AND seconds IS NOT NULL AND NOT @@GLOBAL.read_only;
 END

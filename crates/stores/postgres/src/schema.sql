@@ -237,21 +237,29 @@ RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
     SELECT pg_notify({channel}, ns || ' '); -- an election without a name: the nodes
 $$;
 
--- Why an election has lost its holder, whose session is over.
+-- Why an election has lost its holder, whose session is over. One that has left was superseded by another session of
+-- its own process; if its ttl was over before that, it had lapsed.
 CREATE FUNCTION {schema}.loss(s {schema}.sessions) RETURNS jsonb LANGUAGE sql STABLE AS $$
-    SELECT jsonb_build_object('reason', CASE s.state WHEN 'left' THEN 'superseded' ELSE 'lapsed' END,
-        'silent_ms', greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000)::bigint)
+    SELECT jsonb_build_object(
+            'reason', CASE WHEN s.state = 'left' AND silent.ms < s.ttl_ms THEN 'superseded' ELSE 'lapsed' END,
+            'silent_ms', silent.ms, 'ttl_ms', s.ttl_ms)
+        || CASE s.state WHEN 'left' THEN '{"reopened": true}'::jsonb ELSE '{}' END
+    FROM (SELECT floor(greatest(0, extract(epoch FROM clock_timestamp() - s.renewed_at) * 1000))::bigint AS ms) silent
+$$;
+
+-- How the end of a term is recorded. A cause has a reason if and only if the term was lost.
+CREATE FUNCTION {schema}.ended(cause jsonb) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN cause ? 'reason' THEN 'leader_lost' ELSE 'leader_resigned' END
 $$;
 
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
 -- that is. An election that somebody else has locked is passed over: whoever is granted it next finds that its holder's
 -- session is over, and tells of the loss.
-CREATE FUNCTION {schema}.end_session(sess text, ending text, kept bigint) RETURNS void
+CREATE FUNCTION {schema}.end_session(sess text, ending text, kept bigint, cause jsonb DEFAULT '{}') RETURNS void
 LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     s     sessions;
-    what  text := CASE ending WHEN 'closed' THEN 'leader_resigned' ELSE 'leader_lost' END;
-    more  jsonb := '{}';
+    more  jsonb := cause;
     held  text[];
     freed text[];
 BEGIN
@@ -269,7 +277,7 @@ BEGIN
             RETURNING e.namespace, e.election, e.events, e.term),
         told AS (
             INSERT INTO events (namespace, election, sequence, time, kind, node, term, data)
-            SELECT namespace, election, events, clock_timestamp(), what, s.node, term, more FROM free ORDER BY election)
+            SELECT namespace, election, events, clock_timestamp(), ended(more), s.node, term, more FROM free ORDER BY election)
         SELECT array_agg(election) INTO freed FROM free;
         DELETE FROM events v USING elections e
             WHERE e.namespace = s.namespace AND e.election = ANY (freed)
@@ -286,7 +294,7 @@ BEGIN
         FOR UPDATE SKIP LOCKED)
     UPDATE elections e SET heir = NULL FROM locked l WHERE e.namespace = l.namespace AND e.election = l.election;
     PERFORM tell_of_node(s.namespace, CASE ending WHEN 'lapsed' THEN 'node_expired' ELSE 'node_left' END, s.node,
-        CASE ending WHEN 'superseded' THEN more ELSE '{}' END, kept);
+        CASE ending WHEN 'lapsed' THEN '{}' ELSE more END, kept);
 END $$;
 
 -- ----- the verbs ------------------------------------------------------------------------------
@@ -354,14 +362,14 @@ BEGIN
                               'grants', before.grants);
 END $$;
 
-CREATE FUNCTION {schema}.close(ns text, kept bigint, sess text)
+CREATE FUNCTION {schema}.close(ns text, kept bigint, sess text, cause text)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 BEGIN
     PERFORM careful();
     -- Unlike one that has lapsed, a session is closed only when nothing is written under its leases any more.
     PERFORM 1 FROM elections WHERE session = sess ORDER BY election FOR UPDATE;
     PERFORM 1 FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR UPDATE;
-    IF FOUND THEN PERFORM end_session(sess, 'closed', kept); END IF;
+    IF FOUND THEN PERFORM end_session(sess, 'closed', kept, cause::jsonb); END IF;
     RETURN jsonb_build_object('store', identity());
 END $$;
 
@@ -524,7 +532,8 @@ BEGIN
     RETURN jsonb_build_object('store', identity());
 END $$;
 
-CREATE FUNCTION {schema}.resign(ns text, kept bigint, sess text, elec text, att bigint, only_term bigint, successor text)
+CREATE FUNCTION {schema}.resign(ns text, kept bigint, sess text, elec text, att bigint, only_term bigint, successor text,
+    cause text)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     me      sessions;
@@ -568,7 +577,7 @@ BEGIN
         END IF;
     END IF;
     e.events := e.events + 1;
-    PERFORM tell(ns, elec, e.events, 'leader_resigned', me.node, e.term, more);
+    PERFORM tell(ns, elec, e.events, ended(cause::jsonb), me.node, e.term, cause::jsonb || more);
     UPDATE elections SET session = NULL, heir = e.heir, events = e.events WHERE namespace = ns AND election = elec;
     PERFORM trim_history(ns, elec, e.events, settled, kept);
     RETURN jsonb_build_object('store', identity());

@@ -76,7 +76,7 @@ mod tests {
     use std::time::Duration;
 
     use tenure_core::{ElectionName, NodeId, SessionId, Stamp};
-    use tenure_store::{Claim, EventQuery, NodeInfo, Open};
+    use tenure_store::{Cause, Claim, EventQuery, NodeInfo, Open};
 
     use super::*;
 
@@ -103,7 +103,7 @@ mod tests {
             }),
             1 | 2 => Verb::Renew { session, sequence: mixed % 7 },
             3 | 4 => Verb::Claim(Claim { over, ..Claim::plain(session, election, number) }),
-            5 => Verb::Close(session),
+            5 => Verb::Close { session, cause: Cause::ProcessEnded },
             6 => Verb::Delete { election, force: mixed.is_multiple_of(2) },
             _ => Verb::Petition { election, to: None },
         };

@@ -8,10 +8,10 @@ use tenure_core::{
     ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity,
 };
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Capabilities, Claim, Declaration, Deletion, Enlistment, EventQuery,
-    EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners, News,
-    NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
-    Store, StoreError, StoreUrl, Succession, Survey, Told,
+    Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
+    EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners,
+    News, NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign,
+    Sessions, Store, StoreError, StoreUrl, Succession, Survey, Told,
 };
 
 use crate::address::Address;
@@ -176,8 +176,8 @@ impl Store for RaftStore {
         self.verb(Verb::Resign(request), Outcome::done)
     }
 
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
-        self.verb(Verb::Close(session), Outcome::done)
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
+        self.verb(Verb::Close { session, cause }, Outcome::done)
     }
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing};
 use tenure_replica::Transaction;
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, EventQuery, EventRecord,
-    HealthReport, Leaf, LedgerQuery, NodeRecord, Open, Petitioned, Publication, Published, Release, Resign,
-    StoreError, Survey,
+    Arranged, Arrangement, Candidate, Cause, Claim, Declaration, Deletion, Enlistment, EventQuery,
+    EventRecord, HealthReport, Leaf, LedgerQuery, NodeRecord, Open, Petitioned, Publication, Published,
+    Release, Resign, StoreError, Survey,
 };
 
 /// Something that changes the state.
@@ -18,7 +18,7 @@ pub(crate) enum Verb {
     Renew { session: SessionId, sequence: Sequence },
     Claim(Claim),
     Resign(Resign),
-    Close(SessionId),
+    Close { session: SessionId, cause: Cause },
     Delete { election: ElectionName, force: bool },
     Petition { election: ElectionName, to: Option<NodeId> },
     Retire(Stamp),
@@ -77,8 +77,8 @@ impl Verb {
                 transaction.resign(&resign);
                 Ok(Outcome::Done)
             }
-            Self::Close(session) => {
-                transaction.close(session);
+            Self::Close { session, cause } => {
+                transaction.close(session, cause);
                 Ok(Outcome::Done)
             }
             Self::Delete { election, force } => Ok(Outcome::Deletion(transaction.delete(&election, force))),

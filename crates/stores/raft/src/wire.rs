@@ -292,7 +292,7 @@ mod tests {
     use openraft::EntryPayload;
     use tenure_core::{ElectionName, Instant, NodeId, SessionId, Stamp};
     use tenure_store::{
-        Claim, Enlistment, EventQuery, HealthReport, Limit, NodeInfo, Open, Problem, Retention,
+        Cause, Claim, Enlistment, EventQuery, HealthReport, Limit, NodeInfo, Open, Problem, Retention,
     };
 
     use super::*;
@@ -332,7 +332,7 @@ mod tests {
             }),
             Verb::Renew { session, sequence: 7 },
             Verb::Claim(Claim::plain(session, election.clone(), 1)),
-            Verb::Close(session),
+            Verb::Close { session, cause: Cause::ProgramExited(1) },
             Verb::Delete { election: election.clone(), force: true },
             Verb::Petition { election: election.clone(), to: NodeId::new("n2").ok() },
             Verb::Retire(Stamp { session, sequence: 7 }),

@@ -9,9 +9,9 @@ use tenure_core::{
     ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing, Term,
 };
 use tenure_store::{
-    Candidate, Capabilities, Claim, Declaration, Deletion, EventQuery, EventRecord, ExpiryJudge, Finding,
-    HealthReport, Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned, Problem,
-    Reply, Resign, Sessions, Store, StoreError, StoreUrl, Succession, Told,
+    Candidate, Capabilities, Cause, Claim, Declaration, Deletion, EventQuery, EventRecord, ExpiryJudge,
+    Finding, HealthReport, Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned,
+    Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl, Succession, Told,
 };
 
 use crate::database::{Database, Value};
@@ -142,6 +142,11 @@ pub(crate) fn maybe(words: Option<&str>) -> Value {
     Value::Text(words.map(str::to_owned))
 }
 
+/// What is recorded of a cause.
+fn recorded(cause: Cause) -> Value {
+    Value::Text(Some(serde_json::Value::Object(cause.data()).to_string()))
+}
+
 pub(crate) const fn number(number: i64) -> Value {
     Value::Number(Some(number))
 }
@@ -267,12 +272,13 @@ impl<D: Database> Store for SqlStore<D> {
             whole(request.attempt)?,
             some(request.term.map(Term::number))?,
             maybe(request.to.as_ref().map(NodeId::as_str)),
+            recorded(request.cause),
         ];
         self.call(&self.elections, "resign", values, |_: Done| Ok(()))
     }
 
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
-        let values = vec![self.namespace(), self.kept(), text(&session.to_string())];
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
+        let values = vec![self.namespace(), self.kept(), text(&session.to_string()), recorded(cause)];
         self.call(&self.session, "close", values, |_: Done| Ok(()))
     }
 

@@ -8,10 +8,10 @@ use std::time::Duration;
 use rusqlite::Transaction;
 use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing};
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Capabilities, Claim, Declaration, Deletion, Enlistment, EventQuery,
-    EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Lease, Ledger, LedgerQuery, News,
-    NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
-    Store, StoreError, StoreUrl, Succession, Survey, TransactionError, UrlError,
+    Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
+    EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Lease, Ledger, LedgerQuery,
+    News, NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign,
+    Sessions, Store, StoreError, StoreUrl, Succession, Survey, TransactionError, UrlError,
 };
 
 use crate::database::Database;
@@ -194,8 +194,8 @@ impl Store for SqliteStore {
         self.write(move |scope| verbs::resign(scope, &request))
     }
 
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
-        self.write(move |scope| verbs::close(scope, session))
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
+        self.write(move |scope| verbs::close(scope, session, cause))
     }
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {

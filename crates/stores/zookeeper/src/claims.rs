@@ -10,7 +10,7 @@ use zookeeper_client::{CreateMode, MultiWriteResult};
 use crate::documents::{self, CandidateDocument};
 use crate::error::{Over, classify, foreign};
 use crate::history::Transition;
-use crate::inner::{Inner, Line, Tenant, settle};
+use crate::inner::{Inner, Line, Tenant, lock, settle};
 use crate::multi::{Multi, Stopped};
 use crate::news;
 use crate::paths::Place;
@@ -131,7 +131,9 @@ async fn note(inner: &Inner, tenant: &Tenant, line: &Line, view: &View, told: bo
     multi.commit().await.map(|_| ())
 }
 
-/// Enters the line. The record must not have changed: an end in between would not see us.
+/// Enters the line. The record must not have changed: an end in between would not see us. And whoever ends the election
+/// or passes the lease on has to see us from now on, also through a server that is behind: so entering is counted, in
+/// the version of the line's own znode. Not in the record's: that would wake everybody.
 async fn stand(
     inner: &Inner,
     tenant: &Tenant,
@@ -151,6 +153,7 @@ async fn stand(
         }
         _ => drop(transition.add_to(&mut multi, inner)),
     }
+    multi.set(&inner.paths().line(&claim.election), b"", None);
     enter(inner, tenant, claim, &mut multi, place);
     if is_overtaken(tenant, claim) {
         return Err(Stopped::Stale);
@@ -209,6 +212,8 @@ async fn grant(
     let mut multi = Multi::new(line.client(), Over::Session);
     multi.under(&paths.session(tenant.session), line.number);
     let mut transition = Transition::of(view);
+    transition.start(tenant.node.as_str());
+    transition.lose(inner, Some(tenant));
     let term = transition.grant(tenant.session, tenant.node.as_str());
     let forgotten = transition.add_to(&mut multi, inner);
     match place {
@@ -257,6 +262,7 @@ async fn queue(
     let holder = view.holder().map(|place| place.session);
     let sessions = holder.into_iter().chain([ahead.session]);
     let pulses = Pulses::read(line.client(), Over::Session, inner.paths(), sessions).await?;
+    lock(&inner.signs).note(&pulses);
     tenant.seat(&claim.election, |seat| {
         seat.answered = seat.answered.max(claim.attempt);
         seat.queued = true;

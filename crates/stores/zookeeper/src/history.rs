@@ -8,7 +8,7 @@ use zookeeper_client::{Client, CreateMode, Error, MultiReadResult};
 
 use crate::documents::{self, ElectionDocument, EventDocument, HolderDocument, event_id};
 use crate::error::{Over, classify};
-use crate::inner::Inner;
+use crate::inner::{Inner, Tenant};
 use crate::multi::Multi;
 use crate::paths::election_of;
 use crate::view::{MOST, View};
@@ -53,12 +53,17 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Grants the next term to a candidate, and tells of whoever held the last one and did not give it up.
+    /// Tells of whoever held the last term and did not give it up.
+    pub(crate) fn lose(&mut self, inner: &Inner, taker: Option<&Tenant>) {
+        if let Some(lost) = self.document.holder.take() {
+            let data = inner.loss(&lost, taker);
+            self.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, data);
+        }
+    }
+
+    /// Grants the next term, which is free, to a candidate.
     pub(crate) fn grant(&mut self, session: SessionId, node: &str) -> Term {
         self.start(node);
-        if let Some(lost) = self.document.holder.take() {
-            self.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, json!({"reason": "lapsed"}));
-        }
         let term = self.document.term().next();
         let document = &mut self.document;
         document.granted = term.number();

@@ -14,7 +14,8 @@ use crate::foreign::Foreign;
 use crate::link::{Connected, Link};
 use crate::multi::Stopped;
 use crate::paths::{Paths, Place};
-use crate::seats::{Former, Seat, Seats};
+use crate::seats::{Former, Past, Seat, Seats};
+use crate::silence::Signs;
 
 /// How often a verb reads again because the world has changed under it.
 const TRIES: usize = 200;
@@ -37,6 +38,8 @@ pub(crate) struct Inner {
     pub observed: Mutex<HashSet<String>>,
     /// Whose session is whose: that never changes, and a second hand-over to it need not ask.
     pub names: Mutex<HashMap<SessionId, String>>,
+    /// What candidates have read of those before them.
+    pub signs: Mutex<Signs>,
 }
 
 /// How many names are remembered: more would be those of candidates that are gone.
@@ -108,7 +111,8 @@ impl Inner {
     pub(crate) fn let_go(&self, session: SessionId) {
         if let Some(tenant) = lock(&self.tenants).remove(&session) {
             let elections = lock(&tenant.seats).iter().map(|(election, _)| election.clone()).collect();
-            lock(&self.former).add(session, elections);
+            let (renewed, ttl) = (*lock(&tenant.renewed), tenant.granted);
+            lock(&self.former).add(session, Past { elections, renewed, ttl });
         }
     }
 
@@ -157,6 +161,8 @@ pub(crate) struct Tenant {
     pub watched: Mutex<HashSet<String>>,
     /// When the last renewal was asked for that was answered.
     pub renewed: Mutex<Instant>,
+    /// When it was asked for.
+    pub opened: Instant,
 }
 
 /// A connection of a session.
@@ -188,6 +194,7 @@ impl Tenant {
             seats: Mutex::default(),
             watched: Mutex::default(),
             renewed: Mutex::new(at),
+            opened: at,
         }
     }
 

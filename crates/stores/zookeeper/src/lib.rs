@@ -14,6 +14,7 @@
 //! | `view` | an election as it is: its record, and who stands in line |
 //! | `multi` | several writes that happen all or not at all |
 //! | `inner`, `seats` | what all verbs share: the sessions of this store, their requests, and whom to tell |
+//! | `silence` | how long a session had been silent when it ended, for the history |
 //! | `sessions`, `claims`, `resignation`, `outside` | the verbs that change something |
 //! | `ledger`, `leaves` | the same for partitions, and their entries |
 //! | `registry`, `history`, `examination` | those that do not |
@@ -47,6 +48,7 @@ mod registry;
 mod resignation;
 mod seats;
 mod sessions;
+mod silence;
 mod store;
 mod view;
 

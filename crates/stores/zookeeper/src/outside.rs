@@ -4,17 +4,23 @@
 use serde_json::json;
 use tenure_core::{ElectionName, NodeId};
 use tenure_store::{Declaration, Deletion, EventKind, Petitioned, StoreError};
+use zookeeper_client::Client;
 
 use crate::documents::{self, PetitionDocument};
 use crate::error::Over;
 use crate::history::Transition;
 use crate::inner::{Inner, settle};
 use crate::multi::Multi;
+use crate::paths::Place;
 use crate::resignation::holder_of;
-use crate::view::View;
+use crate::view::{MOST, View};
 
 /// The end consumes a term number, so that whoever compares terms sees that it came after everything
-/// before. A holder keeps its lease: only itself or its silence can free it.
+/// before. A holder keeps its lease: only itself or its silence can free it. Whoever waited is told by its own znode
+/// that goes.
+///
+/// The places go in the transaction of the end. Deleted after it, one by one, a place could be that of a candidate which
+/// had been granted the lease meanwhile: it would lead on, and the next in line beside it.
 pub(crate) async fn delete(
     inner: &Inner,
     election: &ElectionName,
@@ -22,7 +28,7 @@ pub(crate) async fn delete(
 ) -> Result<Deletion, StoreError> {
     let connected = inner.link.caught_up().await?;
     let client = &connected.client;
-    let (deletion, withdrawn) = settle(async || {
+    let (deletion, rest) = settle(async || {
         let view = View::read(client, Over::Store, inner.paths(), election).await?;
         if !view.document.stood {
             return Ok((Deletion::Absent, Vec::new()));
@@ -34,10 +40,8 @@ pub(crate) async fn delete(
         let ended = transition.document.term().next().number();
         let document = &mut transition.document;
         (document.ended, document.floor, document.stood) = (ended, ended, false);
-        if view.holder().is_none()
-            && let Some(lost) = document.holder.take()
-        {
-            transition.tell(EventKind::LeaderLost, Some(&lost.node), lost.term, json!({"reason": "lapsed"}));
+        if view.holder().is_none() {
+            transition.lose(inner, None);
         }
         transition.tell(EventKind::ElectionDeleted, None, ended, json!({}));
         let mut multi = Multi::new(client, Over::Store);
@@ -45,18 +49,53 @@ pub(crate) async fn delete(
         if let Some((_, session, _)) = holder_of(&view) {
             multi.set(&inner.paths().notices(session), b"", None);
         }
+        let mut waiting = view.waiting();
+        let rest = waiting.split_off(waiting.len().min(MOST));
+        view.nobody_entered(&mut multi, inner.paths());
+        withdraw(inner, &mut multi, election, &waiting);
         multi.commit().await?;
         forgotten.remove(client);
-        let waiting = view.waiting().into_iter().map(|place| place.name.clone()).collect();
-        Ok((Deletion::Ended, waiting))
+        Ok((Deletion::Ended, rest.into_iter().cloned().collect::<Vec<Place>>()))
     })
     .await?;
-    // Whoever waited is told by its own znode that goes. One that came in the very moment finds out when it
-    // asks: it has seen the election before its end.
-    let line = inner.paths().line(election);
-    let deleted = withdrawn.iter().map(|name| client.delete(&format!("{line}/{name}"), None));
-    futures_util::future::join_all(deleted.collect::<Vec<_>>()).await;
+    if let Err(error) = withdraw_rest(inner, client, election, &rest).await {
+        // The election has ended. Whoever is still in line finds out when it asks.
+        tracing::debug!(%error, %election, "candidates of an ended election are still in line");
+    }
     Ok(deletion)
+}
+
+/// Makes it part of a transaction that these leave the line.
+fn withdraw(inner: &Inner, multi: &mut Multi<'_>, election: &ElectionName, places: &[&Place]) {
+    let line = inner.paths().line(election);
+    for place in places {
+        multi.delete(&format!("{line}/{}", place.name));
+    }
+}
+
+/// Takes those out of the line who stood in it at the end and were too many for its transaction: servers refuse one of
+/// more than a megabyte. Only as long as the record is as it was read, so a candidate that has been granted the lease
+/// since the end keeps its place.
+async fn withdraw_rest(
+    inner: &Inner,
+    client: &Client,
+    election: &ElectionName,
+    rest: &[Place],
+) -> Result<(), StoreError> {
+    for places in rest.chunks(MOST) {
+        settle(async || {
+            let view = View::read(client, Over::Store, inner.paths(), election).await?;
+            let Some(version) = view.version else { return Ok(()) };
+            let mut waiting = view.waiting();
+            waiting.retain(|place| places.contains(place));
+            let mut multi = Multi::new(client, Over::Store);
+            multi.unchanged(&inner.paths().election(election), version);
+            withdraw(inner, &mut multi, election, &waiting);
+            multi.commit().await.map(|_| ())
+        })
+        .await?;
+    }
+    Ok(())
 }
 
 /// Only the leader can give its term up: it knows when its work has stopped.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_core::{ElectionName, NodeId, SessionId, Term};
-use tenure_store::{EventKind, Resign, StoreError};
+use tenure_store::{Cause, EventKind, Resign, StoreError};
 use zookeeper_client::Client;
 
 use crate::documents::{self, CandidateDocument};
@@ -32,8 +32,8 @@ pub(crate) async fn resign(inner: &Arc<Inner>, resign: &Resign) -> Result<(), St
 
 async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), Stopped> {
     let (paths, line) = (inner.paths(), tenant.line());
-    // It may be old: our own place is always seen over our own connection, and whatever else has changed makes the
-    // transaction stale.
+    // It may be old: our own place is always seen over our own connection, and whatever else has changed, or whoever has
+    // entered the line, makes the transaction stale.
     let view = View::read(line.client(), Over::Session, paths, &resign.election).await?;
     // It must not undo a claim that was sent after it: its node may have been told since that it leads.
     if tenant.seat(&resign.election, |seat| seat.answered > resign.attempt) {
@@ -51,7 +51,7 @@ async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), 
             return Ok(());
         }
         let next = successor(inner, (line.client(), Over::Session), &view, resign.to.as_ref()).await?;
-        forgotten = Some(pass_on(inner, &mut multi, &view, next));
+        forgotten = Some(pass_on(inner, &mut multi, &view, next, resign.cause));
     } else if let Some(version) = view.version {
         // A lease may be passed on to it this very moment: then it is given up as one.
         multi.unchanged(&paths.election(&resign.election), version);
@@ -111,19 +111,26 @@ async fn successor(
 
 /// Frees the lease, and grants it to a successor in the same transaction: whoever stands in line claims. It leads
 /// once it has heard of it, by asking again.
-fn pass_on(inner: &Inner, multi: &mut Multi<'_>, view: &View, next: Option<Successor>) -> Forgotten {
+fn pass_on(
+    inner: &Inner,
+    multi: &mut Multi<'_>,
+    view: &View,
+    next: Option<Successor>,
+    cause: Cause,
+) -> Forgotten {
     let mut transition = Transition::of(view);
     if let Some(holder) = transition.document.holder.take() {
         let asked =
             transition.document.petition.as_ref().is_some_and(|petition| petition.term == holder.term);
-        let mut data = json!({});
+        let mut data = cause.data();
         if let Some(named) = next.as_ref().filter(|next| next.is_named) {
-            data = json!({"to": named.node});
+            data.insert(String::from("to"), json!(named.node));
             if !asked {
-                transition.tell(EventKind::TransferRequested, Some(&holder.node), holder.term, data.clone());
+                let request = json!({"to": named.node});
+                transition.tell(EventKind::TransferRequested, Some(&holder.node), holder.term, request);
             }
         }
-        transition.tell(EventKind::LeaderResigned, Some(&holder.node), holder.term, data);
+        transition.tell(cause.event(), Some(&holder.node), holder.term, Value::Object(data));
     }
     if let Some(next) = &next {
         transition.grant(next.place.session, &next.node);
@@ -137,14 +144,16 @@ fn pass_on(inner: &Inner, multi: &mut Multi<'_>, view: &View, next: Option<Succe
         }
         multi.set(&inner.paths().grants(next.place.session), b"", None);
     }
+    // Whoever was told that it stands is not passed over, be it named or next.
+    view.nobody_entered(multi, inner.paths());
     transition.add_to(multi, inner)
 }
 
 /// Why a session gives up everything at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Its node closed it.
-    Closed,
+    /// It was closed.
+    Closed(Cause),
     /// Its own process has opened another one.
     Superseded,
 }
@@ -164,14 +173,14 @@ pub(crate) async fn leave(
         let mut forgotten = None;
         if view.holds(session) {
             forgotten = Some(match ending {
-                Ending::Closed => {
+                Ending::Closed(cause) => {
                     let next = successor(inner, (client, Over::Store), &view, None).await?;
-                    pass_on(inner, &mut multi, &view, next)
+                    pass_on(inner, &mut multi, &view, next, cause)
                 }
                 Ending::Superseded => {
                     let mut transition = Transition::of(&view);
                     if let Some(holder) = transition.document.holder.take() {
-                        let data = json!({"reason": "superseded"});
+                        let data = inner.superseded(session);
                         transition.tell(EventKind::LeaderLost, Some(&holder.node), holder.term, data);
                     }
                     transition.add_to(&mut multi, inner)

@@ -2,8 +2,9 @@
 //! over. Both are bounded: a process may live for years, and stand for an election per job.
 
 use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
 
-use tenure_core::{ElectionName, SessionId};
+use tenure_core::{ElectionName, Instant, SessionId};
 
 /// What a session knows of its own requests for one election. All of them pass through here.
 #[derive(Clone, Debug, Default)]
@@ -86,22 +87,32 @@ impl Seats {
 /// How many sessions are remembered that are over: by far more than requests for them can be late.
 const MOST_FORMER: usize = 1_000;
 
-/// Sessions that lived on connections of this store and are over, the oldest first, with what they stood for. They are
-/// not opened again.
+/// Sessions that lived on connections of this store and are over, the oldest first. They are not opened again.
 #[derive(Debug, Default)]
-pub(crate) struct Former(VecDeque<(SessionId, Vec<ElectionName>)>);
+pub(crate) struct Former(VecDeque<(SessionId, Past)>);
+
+/// What is known of a session that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Past {
+    /// What it stood for.
+    pub elections: Vec<ElectionName>,
+    /// When the last renewal was asked for that was answered.
+    pub renewed: Instant,
+    /// The life that the servers had granted.
+    pub ttl: Duration,
+}
 
 impl Former {
-    pub(crate) fn add(&mut self, session: SessionId, elections: Vec<ElectionName>) {
+    pub(crate) fn add(&mut self, session: SessionId, past: Past) {
         if self.0.len() >= MOST_FORMER {
             self.0.pop_front();
         }
-        self.0.push_back((session, elections));
+        self.0.push_back((session, past));
     }
 
-    pub(crate) fn elections(&self, session: SessionId) -> Option<&[ElectionName]> {
+    pub(crate) fn find(&self, session: SessionId) -> Option<&Past> {
         let mut newest_first = self.0.iter().rev();
-        newest_first.find(|(former, _)| *former == session).map(|(_, elections)| elections.as_slice())
+        newest_first.find(|(former, _)| *former == session).map(|(_, past)| past)
     }
 }
 
@@ -141,13 +152,18 @@ mod tests {
 
     #[test]
     fn the_oldest_sessions_that_are_over_are_forgotten() {
+        let past = |number| Past {
+            elections: vec![election(number)],
+            renewed: Instant::ZERO,
+            ttl: Duration::from_secs(10),
+        };
         let mut former = Former::default();
         for number in 0..2 * MOST_FORMER {
-            former.add(SessionId::from_u128(number as u128), vec![election(number)]);
+            former.add(SessionId::from_u128(number as u128), past(number));
         }
         assert_eq!(former.0.len(), MOST_FORMER);
-        assert_eq!(former.elections(SessionId::from_u128(0)), None);
+        assert_eq!(former.find(SessionId::from_u128(0)), None);
         let last = 2 * MOST_FORMER - 1;
-        assert_eq!(former.elections(SessionId::from_u128(last as u128)), Some([election(last)].as_slice()));
+        assert_eq!(former.find(SessionId::from_u128(last as u128)), Some(&past(last)));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use futures_util::future::{join4, try_join_all};
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_core::{ElectionName, Opening, Renewal, Sequence, SessionId};
 use tenure_store::{EventKind, Open, StoreError, clock};
 use zookeeper_client::{Client, CreateMode, Error};
@@ -25,7 +25,7 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
         renew(inner, request.session, request.sequence, 1).await?;
         return Ok(Opening::Opened { ttl: tenant.lease });
     }
-    if lock(&inner.former).elections(request.session).is_some() {
+    if lock(&inner.former).find(request.session).is_some() {
         return Err(StoreError::SessionLost);
     }
     // By its own process's word it is over: it must not be kept a moment longer.
@@ -210,7 +210,7 @@ pub(crate) async fn end(inner: &Inner, session: SessionId, ending: Ending) -> Re
     if let Some(foreign) = &inner.foreign {
         return end_elsewhere(inner, foreign, &client, session, ending).await;
     }
-    let known = lock(&inner.former).elections(session).map(<[_]>::to_vec);
+    let known = lock(&inner.former).find(session).map(|past| past.elections.clone());
     match known {
         // Its own words come to nothing from now on, and what it stood for is known.
         Some(elections) => {
@@ -236,7 +236,7 @@ async fn end_elsewhere(
 ) -> Result<(), StoreError> {
     let there = client.check_stat(&inner.paths().session(session)).await;
     let Some(stat) = there.map_err(|error| classify(&error, Over::Store))? else { return Ok(()) };
-    let known = lock(&inner.former).elections(session).map(<[_]>::to_vec);
+    let known = lock(&inner.former).find(session).map(|past| past.elections.clone());
     let elections = match known {
         Some(elections) => elections,
         None => foreign::elections(foreign, client).await?,
@@ -318,8 +318,8 @@ async fn strike_off(
             multi.set(&node_path, &documents::write(&known), Some(stat.version));
         }
         let data = match ending {
-            Ending::Closed => json!({}),
-            Ending::Superseded => json!({"reason": "superseded"}),
+            Ending::Closed(cause) => Value::Object(cause.data()),
+            Ending::Superseded => inner.superseded(session),
         };
         inner.tell_of_node(&mut multi, EventKind::NodeLeft, &node, data);
         multi.commit().await?;

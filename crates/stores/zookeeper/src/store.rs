@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing};
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Capabilities, Claim, Declaration, Deletion, Enlistment, EventQuery,
-    EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners, News,
-    NodeRecord, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store,
-    StoreError, StoreUrl, Succession, Survey, Told,
+    Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
+    EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners,
+    News, NodeRecord, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
+    Store, StoreError, StoreUrl, Succession, Survey, Told,
 };
 use zookeeper_client::Client;
 
@@ -75,6 +75,7 @@ impl ZooKeeperStore {
             former: Default::default(),
             observed: Default::default(),
             names: Default::default(),
+            signs: Default::default(),
         });
         let connecting = Arc::clone(&inner);
         engine.run(async move { connecting.link.get().await.map(|_| ()) }).await?;
@@ -165,8 +166,8 @@ impl Store for ZooKeeperStore {
         })
     }
 
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
-        self.ask(move |inner| async move { sessions::end(&inner, session, Ending::Closed).await })
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
+        self.ask(move |inner| async move { sessions::end(&inner, session, Ending::Closed(cause)).await })
     }
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {

@@ -10,7 +10,9 @@ use zookeeper_client::{Client, Error, MultiReadResult};
 
 use crate::documents::{self, CandidateDocument, ElectionDocument, PulseDocument};
 use crate::error::{Over, classify};
+use crate::multi::Multi;
 use crate::paths::{Paths, Place};
+use crate::silence::Sign;
 
 /// What was read of one election at one moment.
 #[derive(Clone, Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct View {
     pub document: ElectionDocument,
     /// Of the document; `None` if there is none yet.
     pub version: Option<i32>,
+    /// How many candidates have entered the line so far; `None` if there is no line yet.
+    entered: Option<i32>,
     /// Who stands, the holder included, by priority and then by arrival.
     line: Vec<Place>,
 }
@@ -32,11 +36,13 @@ impl View {
         paths: &Paths,
         election: &ElectionName,
     ) -> Result<Self, StoreError> {
-        let path = paths.election(election);
+        let (path, folder) = (paths.election(election), paths.line(election));
         let failed = |error: Error| classify(&error, over);
         let mut reader = client.new_multi_reader();
         reader.add_get_data(&path).map_err(failed)?;
-        reader.add_get_children(&paths.line(election)).map_err(failed)?;
+        // Before the line itself: whoever is in the count is in the line, too.
+        reader.add_get_data(&folder).map_err(failed)?;
+        reader.add_get_children(&folder).map_err(failed)?;
         let mut read = reader.commit().await.map_err(failed)?.into_iter();
         let (document, version) = match read.next() {
             Some(MultiReadResult::Data { data, stat }) => {
@@ -46,6 +52,11 @@ impl View {
             Some(MultiReadResult::Error { err }) => return Err(failed(err)),
             Some(_) => return Err(failed(Error::MarshallingError)),
         };
+        let entered = match read.next() {
+            Some(MultiReadResult::Data { stat, .. }) => Some(stat.version),
+            Some(MultiReadResult::Error { err }) if err != Error::NoNode => return Err(failed(err)),
+            _ => None,
+        };
         let mut line: Vec<Place> = match read.next() {
             Some(MultiReadResult::Children { children }) => {
                 children.iter().filter_map(|name| Place::parse(name)).collect()
@@ -54,7 +65,15 @@ impl View {
             _ => Vec::new(),
         };
         line.sort_by_key(|place| (Reverse(place.priority), place.sequence));
-        Ok(Self { election: election.clone(), document, version, line })
+        Ok(Self { election: election.clone(), document, version, entered, line })
+    }
+
+    /// Makes a transaction stale if a candidate has entered the line since this was read. Entering does not change the
+    /// record, so its version does not tell.
+    pub(crate) fn nobody_entered(&self, multi: &mut Multi<'_>, paths: &Paths) {
+        if let Some(entered) = self.entered {
+            multi.unchanged(&paths.line(&self.election), entered);
+        }
     }
 
     /// The place of a session in line, if it stands.
@@ -133,12 +152,12 @@ impl View {
     }
 }
 
-/// How much is read at once: an answer must not be larger than a megabyte.
+/// How many znodes are read, or changed, at once: neither a request nor an answer must be larger than a megabyte.
 pub(crate) const MOST: usize = 256;
 
-/// The last signs of life of some sessions.
+/// The last signs of life of some sessions, and when their servers say that they were written.
 #[derive(Default)]
-pub(crate) struct Pulses(BTreeMap<SessionId, PulseDocument>);
+pub(crate) struct Pulses(BTreeMap<SessionId, (PulseDocument, i64)>);
 
 impl Pulses {
     pub(crate) async fn read(
@@ -158,8 +177,8 @@ impl Pulses {
             }
             let read = reader.commit().await.map_err(|error| classify(&error, over))?;
             for (session, read) in sessions.iter().zip(read) {
-                if let MultiReadResult::Data { data, .. } = read {
-                    pulses.insert(*session, documents::read(&paths.pulse(*session), &data)?);
+                if let MultiReadResult::Data { data, stat } = read {
+                    pulses.insert(*session, (documents::read(&paths.pulse(*session), &data)?, stat.mtime));
                 }
             }
         }
@@ -172,6 +191,14 @@ impl Pulses {
             let stamp = Stamp { session, sequence: 0 };
             Pulse { stamp, ttl: Duration::from_secs(1), age: Age::Unknown }
         };
-        self.0.get(&session).map_or_else(gone, |document| document.pulse(session))
+        self.0.get(&session).map_or_else(gone, |(document, _)| document.pulse(session))
+    }
+
+    /// The same as the history needs it.
+    pub(crate) fn signs(&self) -> impl Iterator<Item = (SessionId, Sign)> {
+        self.0.iter().map(|(session, (document, renewed_ms))| {
+            let ttl = Duration::from_millis(document.ttl_ms);
+            (*session, Sign { ttl, renewed_ms: *renewed_ms })
+        })
     }
 }

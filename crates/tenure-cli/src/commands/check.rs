@@ -22,7 +22,10 @@ struct Report {
     findings: Vec<Found>,
     read_ms: Option<Latency>,
     renew_ms: Option<Latency>,
+    /// The least that would work.
     supported_ttl_ms: Option<u64>,
+    /// What to use in production.
+    advised_ttl_ms: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -79,6 +82,7 @@ fn tell(
         read_ms: measured.map(|measured| measured.read),
         renew_ms: measured.map(|measured| measured.renew),
         supported_ttl_ms: measured.map(|measured| millis(measured.supported_ttl())),
+        advised_ttl_ms: measured.as_ref().map(|measured| millis(advised_ttl(measured))),
     };
     match global.json {
         true => output::json(&report)?,
@@ -91,11 +95,16 @@ fn wrong(name: &'static str, value: &str, advice: &str) -> Finding {
     Finding { name, fine: false, value: value.to_owned(), advice: Some(advice.to_owned()) }
 }
 
+/// The default, unless this store is too slow for it.
+fn advised_ttl(measured: &Measured) -> Duration {
+    measured.supported_ttl().max(DEFAULT_TTL)
+}
+
 /// Whether the default would do.
 fn speed(measured: &Measured) -> Finding {
     let ttl = measured.supported_ttl();
     let shown = humantime::format_duration(ttl);
-    let advised = humantime::format_duration(ttl.max(DEFAULT_TTL));
+    let advised = humantime::format_duration(advised_ttl(measured));
     let value = format!("{advised} is advised; {shown} is the least that this store supports from here");
     if ttl > DEFAULT_TTL {
         let advice = format!("the default ttl is too short for this store from here; give --ttl {shown}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
-use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store};
+use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store, TermEnd};
 
 use crate::failure::Failure;
 use crate::store::ask;
@@ -12,13 +12,18 @@ use crate::store::ask;
 /// The end of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
-    /// When it was written down.
-    pub at: SystemTime,
-    /// How long before that its leader had last been heard of, if it fell silent.
+    pub when: TermEnd,
+    /// For how long its leader had not been heard of when that was recorded, if it fell silent.
     pub silent: Option<Duration>,
+    /// How long its session was to live without a renewal, if that is recorded.
+    pub ttl: Option<Duration>,
+    /// The same process has opened another session.
+    pub reopened: bool,
     pub kind: EventKind,
     /// Why, if it was not the leader's own idea.
     pub reason: Option<String>,
+    /// How its program or its process ended, in words.
+    pub cause: Option<String>,
 }
 
 impl Ending {
@@ -34,13 +39,22 @@ impl Ending {
             _ if succeeded(event) && since[..ended].iter().any(is_end) => Some(String::from(CLOSED)),
             _ => since[..ended].iter().rev().find_map(|earlier| asked(earlier, term)),
         };
-        let silent = number(event, "silent_ms").map(Duration::from_millis);
-        Some(Self { at: event.time, silent, kind: event.kind, reason })
+        let data: Value = serde_json::from_str(&event.data).unwrap_or_default();
+        let length = |key: &str| data[key].as_u64().map(Duration::from_millis);
+        Some(Self {
+            when: TermEnd::of(event)?,
+            silent: length("silent_ms"),
+            ttl: length("ttl_ms"),
+            reopened: data["reopened"] == true,
+            kind: event.kind,
+            reason,
+            cause: cause(&data),
+        })
     }
 
-    /// When its leader was last heard of: until then it led for certain.
-    pub fn last_sign(&self) -> SystemTime {
-        self.at - self.silent.unwrap_or_default()
+    /// Until then it led for certain.
+    pub const fn led_until(&self) -> SystemTime {
+        self.when.earliest
     }
 
     /// The same, from the store.
@@ -53,15 +67,30 @@ impl Ending {
         Ok(Self::of(&ask(store.events(query)).await?, term))
     }
 
-    /// In a few words: `resigned`, `lapsed`, `resigned: asked to make way for beta`.
+    /// In a few words: `resigned`, `lapsed`, `resigned: asked to make way for beta`, `its program exited with code 1`.
     pub fn words(&self) -> String {
-        match (&self.reason, self.kind) {
-            (Some(reason), EventKind::LeaderLost) => reason.clone(),
-            (None, EventKind::LeaderLost) => String::from("lost"),
-            (Some(reason), _) => format!("resigned: {reason}"),
-            (None, _) => String::from("resigned"),
+        let lost = self.kind == EventKind::LeaderLost;
+        match (&self.reason, &self.cause) {
+            (_, Some(cause)) if lost => cause.clone(),
+            (Some(reason), _) if lost => reason.clone(),
+            (None, _) if lost => String::from("lost"),
+            (Some(why), _) | (None, Some(why)) => format!("resigned: {why}"),
+            (None, None) => String::from("resigned"),
         }
     }
+}
+
+/// How a leader's program or its process ended, by the data of an event.
+pub fn cause(data: &Value) -> Option<String> {
+    if let Some(code) = data["exit_code"].as_i64() {
+        return Some(format!("its program exited with code {code}"));
+    }
+    if let Some(signal) = data["signal"].as_i64() {
+        let name = i32::try_from(signal).ok().and_then(signal_hook::low_level::signal_name);
+        let name = name.map_or_else(String::new, |name| format!(" ({name})"));
+        return Some(format!("its program was killed by signal {signal}{name}"));
+    }
+    (data["reason"] == "process_ended").then(|| String::from("its process ended; its guardian noticed"))
 }
 
 /// Why a term ended whose program succeeded under `run --once`.
@@ -167,6 +196,23 @@ mod tests {
         assert_eq!(words(&history, 4).as_deref(), Some("resigned: the election was ended"));
         assert_eq!(words(&history, 6), None);
         assert_eq!(words(&[], 1), None);
+    }
+
+    #[test]
+    fn the_end_of_a_program_or_a_process_is_told_in_words() {
+        use EventKind::{LeaderElected, LeaderLost, LeaderResigned};
+        let told = |kind, data| {
+            let history = [event(1, LeaderElected, 1, "{}"), event(2, kind, 1, data)];
+            words(&history, 1).unwrap()
+        };
+        let failed = told(LeaderLost, r#"{"reason":"program_failed","exit_code":1}"#);
+        assert_eq!(failed, "its program exited with code 1");
+        let killed = told(LeaderLost, r#"{"reason":"program_failed","signal":9}"#);
+        assert_eq!(killed, "its program was killed by signal 9 (SIGKILL)");
+        let gone = told(LeaderLost, r#"{"reason":"process_ended","witnessed":true}"#);
+        assert_eq!(gone, "its process ended; its guardian noticed");
+        let done = told(LeaderResigned, r#"{"exit_code":0}"#);
+        assert_eq!(done, "resigned: its program exited with code 0");
     }
 
     #[test]

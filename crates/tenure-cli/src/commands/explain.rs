@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store};
+use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store, Vacancy};
 
 use super::ending::{Ending, ends, is};
 use super::line::{self, Line};
@@ -70,11 +70,17 @@ struct Told {
     previous_ended: Option<&'static str>,
     previous_ended_at: Option<String>,
     previous_reason: Option<String>,
+    /// The same in words.
+    previous_why: Option<String>,
     /// How long nobody led before this term; at most, if the leader before fell silent.
     gap_ms: Option<u64>,
+    /// The same from the end of its lease; less only if the leader before fell silent.
+    gap_at_least_ms: Option<u64>,
     ended_at: Option<String>,
     ended_by: Option<&'static str>,
     reason: Option<String>,
+    /// The same in words.
+    why: Option<String>,
     /// So far, if it has not ended.
     lasted_ms: u64,
     events: Vec<Line>,
@@ -119,15 +125,13 @@ impl<'a> Story<'a> {
         })
     }
 
-    /// How long nobody led before this term, by the wall clocks of those who wrote the history; at
-    /// most, if the leader before fell silent: it led on for a while, and nobody was told how long.
-    fn gap(&self) -> Option<Duration> {
-        let ended = self.previous.as_ref()?.ending.as_ref()?.last_sign();
-        Some(self.elected.duration_since(ended).unwrap_or_default())
+    /// How long nobody led before this term.
+    fn gap(&self) -> Option<Vacancy> {
+        Some(self.previous.as_ref()?.ending.as_ref()?.when.until(self.elected))
     }
 
     fn lasted(&self, now: SystemTime) -> Duration {
-        let end = self.ending.as_ref().map_or(now, Ending::last_sign);
+        let end = self.ending.as_ref().map_or(now, Ending::led_until);
         end.duration_since(self.elected).unwrap_or_default()
     }
 
@@ -143,12 +147,15 @@ impl<'a> Story<'a> {
             previous_leader: previous.map(|previous| previous.leader.clone()),
             previous_term: previous.map(|previous| previous.term),
             previous_ended: before.map(|ending| ending.kind.name()),
-            previous_ended_at: before.map(|ending| timestamp(ending.last_sign())),
+            previous_ended_at: before.map(|ending| timestamp(ending.led_until())),
             previous_reason: before.and_then(|ending| ending.reason.clone()),
-            gap_ms: self.gap().map(millis),
-            ended_at: ending.map(|ending| timestamp(ending.last_sign())),
+            previous_why: before.map(why),
+            gap_ms: self.gap().map(|gap| millis(gap.at_most)),
+            gap_at_least_ms: self.gap().map(|gap| millis(gap.at_least)),
+            ended_at: ending.map(|ending| timestamp(ending.led_until())),
             ended_by: ending.map(|ending| ending.kind.name()),
             reason: ending.and_then(|ending| ending.reason.clone()),
+            why: ending.map(why),
             lasted_ms: millis(self.lasted(now)),
             events: self.events.iter().map(Line::of).collect(),
         }
@@ -165,24 +172,27 @@ impl<'a> Story<'a> {
                 text.push_str(&format!("\nBefore it, {leader} led under term {term}."));
             }
             Some(Previous { leader, term, ending: Some(ending) }) => {
-                let (until, why) = (moment(ending.last_sign()), why(ending));
+                let (until, why) = (until(ending), why(ending));
                 text.push_str(&format!("\nBefore it, {leader} led under term {term}, until {until}: {why}."));
             }
         }
         match self.gap() {
-            Some(Duration::ZERO) => {
+            Some(Vacancy { at_most: Duration::ZERO, .. }) => {
                 text.push_str("\nThe lease was passed on to it by the write that freed it.")
             }
-            Some(gap) => {
-                let most = if self.after_silence() { "at most " } else { "" };
-                text.push_str(&format!("\nNobody led for {most}{}.", length(gap)));
+            Some(Vacancy { at_least, at_most }) if at_least == at_most => {
+                text.push_str(&format!("\nNobody led for {}.", length(at_most)));
+            }
+            Some(Vacancy { at_least, at_most }) => {
+                let (least, most) = (length(at_least), length(at_most));
+                text.push_str(&format!("\nNobody led for at most {most}, and for at least {least}."));
             }
             None => {}
         }
         let lasted = length(self.lasted(now));
         text.push_str(&match &self.ending {
             Some(ending) => {
-                format!("\nIt led for {lasted}, until {}: {}.", moment(ending.last_sign()), why(ending))
+                format!("\nIt led for {lasted}, until {}: {}.", until(ending), why(ending))
             }
             None if leads => format!("\nIt still leads, {lasted} so far."),
             None if self.succeeded => String::from("\nHow it ended is not in the history."),
@@ -192,30 +202,42 @@ impl<'a> Story<'a> {
         });
         text
     }
+}
 
-    fn after_silence(&self) -> bool {
-        let ending = self.previous.as_ref().and_then(|previous| previous.ending.as_ref());
-        ending.is_some_and(|ending| ending.silent.is_some())
+/// When a term ended. After a silence, that is not known exactly.
+fn until(ending: &Ending) -> String {
+    let (earliest, latest) = (moment(ending.when.earliest), moment(ending.when.latest));
+    if earliest == latest {
+        return earliest;
     }
+    format!("{earliest} (its last renewal) or up to {latest} (the end of its lease)")
 }
 
 /// Why a term ended, as a sentence about its leader.
 fn why(ending: &Ending) -> String {
-    match (ending.kind, ending.reason.as_deref()) {
-        (EventKind::LeaderLost, Some("lapsed")) => String::from("it was silent for its whole ttl"),
-        (EventKind::LeaderLost, Some("superseded")) => match ending.silent {
-            Some(silent) => format!(
-                "its session was not renewed for {}, because the store was away or the process was held up; \
-                 then the same process opened a new session",
-                length(silent)
-            ),
-            None => String::from("its own process had lost its session, and opened another"),
-        },
-        (EventKind::LeaderLost, Some(reason)) => format!("it was lost ({reason})"),
-        (EventKind::LeaderLost, None) => String::from("it was lost"),
-        (_, Some(reason)) => format!("it resigned ({reason})"),
-        (_, None) => String::from("it resigned"),
+    let lost = ending.kind == EventKind::LeaderLost;
+    match (ending.reason.as_deref(), ending.cause.as_deref()) {
+        (_, Some(cause)) if lost => cause.to_owned(),
+        (Some("lapsed"), _) if lost && ending.reopened => outage(ending),
+        (Some("lapsed"), _) if lost => String::from("it was silent for its whole ttl"),
+        (Some("superseded"), _) if lost => {
+            String::from("its own process had lost its session, and opened another")
+        }
+        (Some(reason), _) if lost => format!("it was lost ({reason})"),
+        (None, _) if lost => String::from("it was lost"),
+        (Some(why), _) | (None, Some(why)) => format!("it resigned ({why})"),
+        (None, None) => String::from("it resigned"),
     }
+}
+
+/// The same process leads again, or stands: it was alive, and could not renew its session.
+fn outage(ending: &Ending) -> String {
+    let silent = ending.silent.map_or_else(String::new, |silent| format!(" for {}", length(silent)));
+    let ttl = ending.ttl.map_or_else(String::new, |ttl| format!(", longer than its ttl of {}", length(ttl)));
+    format!(
+        "its session was not renewed{silent}{ttl}, because the store was away or its process was held up; then the \
+         same process opened a new session"
+    )
 }
 
 fn node(event: &EventRecord) -> String {

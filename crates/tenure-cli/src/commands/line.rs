@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use tenure::EventRecord;
+use tenure::{EventRecord, TermEnd};
 
+use super::ending::cause;
 use crate::failure::Failure;
 use crate::output::{self, FAINT, harmless, styled};
 
@@ -17,6 +18,17 @@ pub struct Line {
     pub node: Option<String>,
     pub term: u64,
     pub data: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub led_until: Option<LedUntil>,
+}
+
+/// When a leader ceased to lead, where an event ends a term. The two differ only if it fell silent.
+#[derive(Clone, Debug, Serialize)]
+pub struct LedUntil {
+    /// Until then it led for certain: its last renewal.
+    pub earliest: String,
+    /// It led no longer than that: the end of its lease.
+    pub latest: String,
 }
 
 impl Line {
@@ -30,6 +42,10 @@ impl Line {
             term: event.term.number(),
             // Whatever stands there is shown, even if somebody wrote it by hand.
             data: serde_json::from_str(&event.data).unwrap_or_else(|_| Value::String(event.data.clone())),
+            led_until: TermEnd::of(event).map(|end| LedUntil {
+                earliest: output::timestamp(end.earliest),
+                latest: output::timestamp(end.latest),
+            }),
         }
     }
 }
@@ -94,6 +110,9 @@ pub fn text(event: &EventRecord, columns: Columns) -> String {
     if let Value::Object(data) = data {
         let pairs = data.iter().filter(|(_, value)| !value.is_null());
         pairs.for_each(|(key, value)| line.push_str(&format!("  {key}={}", plain(value))));
+        if let Some(cause) = cause(&Value::Object(data)) {
+            line.push_str(&format!("  ({cause})"));
+        }
     }
     line.truncate(line.trim_end().len());
     line

@@ -76,7 +76,7 @@ pub async fn measure(store: &Arc<dyn Store>) -> Result<Measured, Failure> {
     let session = open(store).await?;
     let measured = under(store, session).await;
     // Whatever became of it: our session is in nobody's way for longer than it takes.
-    let closed = ask(store.close(session)).await;
+    let closed = ask(store.close(session, Default::default())).await;
     let forgotten = ask(store.purge(Duration::ZERO)).await;
     let measured = measured?;
     closed.and(forgotten).map(|_| measured)

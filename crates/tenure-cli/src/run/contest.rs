@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::json;
 use tenure::{ElectionError, ElectionName, Instant, Leadership, Reason, Term};
-use tenure_store::clock;
+use tenure_store::{Cause, clock};
 
 use super::orders::{End, Happened, Order, Report, Start, Ward};
 use super::program;
@@ -183,8 +183,9 @@ impl Supervisor<'_> {
                     }
                     Some(Happened::TooLate) => break None,
                     Some(Happened::Refused { errno }) => {
-                        leadership.stopped();
-                        return Err(program::refused(&self.program[0], errno, "the lease was"));
+                        let refused = program::refused(&self.program[0], errno, "the lease was");
+                        leadership.stopped_because(Cause::ProgramExited(refused.code().into()));
+                        return Err(refused);
                     }
                     Some(Happened::Immune { pids }) => self.voice.say("immune", &format!(
                         "processes {pids:?} of the program belong to somebody else and cannot be killed; the lease \
@@ -228,8 +229,11 @@ impl Supervisor<'_> {
             // While the lease is ours: nobody is elected before everybody knows.
             self.close().await;
         }
-        // The program is gone, so the lease can be.
-        leadership.stopped();
+        // The program is gone, so the lease can be. One that was told to stop has not ended by itself.
+        leadership.stopped_because(match (&stopping, end) {
+            (None, Some(end)) => end.cause(),
+            _ => Cause::Resigned,
+        });
         if let (Some(_), Some(end), false) = (&stopping, end, given_up) {
             self.say_stopped(end);
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::process::WaitStatus;
 use serde::{Deserialize, Serialize};
-use tenure::{Held, Instant, SessionId};
+use tenure::{Cause, Held, Instant, SessionId};
 
 /// A run of a program, as supervisor and guardian call it: no two runs have the same number.
 pub type Ward = u64;
@@ -124,6 +124,14 @@ impl End {
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Some(Self::Code(code)),
             (_, signal) => signal.map(Self::Signal),
+        }
+    }
+
+    /// The same for the history.
+    pub fn cause(self) -> Cause {
+        match self {
+            Self::Code(code) => Cause::ProgramExited(code),
+            Self::Signal(signal) => Cause::ProgramKilled(signal),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::ledger::BATCH;
+use crate::request::timeout;
 
 /// How a coordinator paces the moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl Pace {
             forgiven: 2,
             drain: ttl * 3,
             survey_every: ttl / 6,
-            patience: ttl / 6,
+            patience: timeout(ttl),
         }
     }
 }
@@ -59,6 +60,6 @@ impl Drain {
     /// What is usual for sessions that live this long.
     #[must_use]
     pub fn new(ttl: Duration) -> Self {
-        Self { finish: ttl * 3, abort: ttl, patience: ttl / 6 }
+        Self { finish: ttl * 3, abort: ttl, patience: timeout(ttl) }
     }
 }

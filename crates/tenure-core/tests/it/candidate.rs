@@ -462,6 +462,45 @@ fn a_candidate_that_was_unhealthy_when_its_election_ended_is_told_when_it_claims
     assert_eq!(since, Some(Term::new(1)), "the store compares it with the term at which the election ended");
 }
 
+/// An hour, as in tests of the command that must not wait for it.
+const HOUR: Duration = Duration::from_secs(3600);
+const HALF_A_MINUTE: Duration = Duration::from_secs(30);
+
+#[test]
+fn with_a_ttl_of_hours_an_opening_that_hangs_is_given_up_after_half_a_minute() {
+    let mut stage = Stage::new(RACE, Settings::new(HOUR));
+    stage.machine.start(stage.now);
+    let open = stage.request();
+    assert!(matches!(open.verb, Verb::Open { .. }), "{open:?}");
+    assert_eq!(open.give_up, stage.now + HALF_A_MINUTE);
+}
+
+#[test]
+fn with_a_ttl_of_hours_a_claim_that_hangs_is_repeated_within_a_minute() {
+    let mut stage = Stage::open(RACE, Settings::new(HOUR));
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let claim = stage.request();
+    assert_eq!(claim.give_up, stage.now + HALF_A_MINUTE);
+    let asked = stage.now;
+    let again = stage.next_deed();
+    assert!(matches!(again.verb, Verb::Claim { .. }), "{again:?}");
+    assert!(stage.now <= asked + 2 * HALF_A_MINUTE, "{:?}", stage.now.since(asked));
+}
+
+#[test]
+fn with_a_ttl_of_hours_a_resignation_and_a_closing_that_hang_are_given_up_after_half_a_minute() {
+    let mut stage = Stage::leading(RACE, Settings::new(HOUR));
+    stage.machine.resign(stage.key, None, stage.now).unwrap();
+    stage.machine.stopped(stage.key, stage.now);
+    let resign = stage.request();
+    assert!(matches!(resign.verb, Verb::Resign { .. }), "{resign:?}");
+    assert_eq!(resign.give_up, stage.now + HALF_A_MINUTE);
+    stage.machine.close(stage.now);
+    let close = stage.request();
+    assert!(matches!(close.verb, Verb::Close { .. }), "{close:?}");
+    assert_eq!(close.give_up, stage.now + HALF_A_MINUTE);
+}
+
 #[test]
 fn with_a_ttl_of_hours_a_failed_request_is_repeated_within_a_minute() {
     let mut stage = Stage::open(RACE, Settings::new(Duration::from_secs(4 * 3600)));

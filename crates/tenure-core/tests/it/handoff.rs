@@ -107,6 +107,17 @@ fn an_acknowledgement_that_is_lost_is_sent_again() {
 }
 
 #[test]
+fn with_a_ttl_of_hours_a_question_about_partitions_that_hangs_is_given_up_after_half_a_minute() {
+    let (hour, half_a_minute) = (Duration::from_secs(3600), Duration::from_secs(30));
+    let mut worker = Worker::new(Drain::new(hour));
+    worker.opened(session(1), at(0));
+    worker.hint(at(0));
+    assert_eq!(worker.poll_ask().unwrap().give_up, at(0) + half_a_minute);
+    let mut stage = Stage::new(1, Pace::new(hour));
+    assert_eq!(stage.ask().give_up, at(0) + half_a_minute);
+}
+
+#[test]
 fn a_partition_that_comes_back_while_its_release_is_unanswered_is_worked_on_again() {
     let mut worker = revoked();
     worker.stopped(P, at(700));

@@ -63,6 +63,33 @@ fn a_leader_stops_at_its_deadline_when_renewals_go_unanswered() {
 }
 
 #[test]
+fn with_a_ttl_of_hours_a_renewal_that_hangs_is_repeated_after_half_a_minute() {
+    let mut stage = Stage::leading(RACE, Settings::new(Duration::from_secs(3600)));
+    stage.wake();
+    let renewal = stage.request();
+    assert!(matches!(renewal.verb, Verb::Renew { attempt: 1, .. }), "{renewal:?}");
+    assert_eq!(renewal.give_up, stage.now + Duration::from_secs(30));
+    assert_eq!(stage.wake(), renewal.give_up);
+    let again = stage.request();
+    assert!(
+        matches!(again.verb, Verb::Renew { attempt: 2, .. }),
+        "at once, over a fresh connection: {again:?}"
+    );
+}
+
+#[test]
+fn the_timeout_of_a_renewal_is_a_sixth_of_the_ttl_and_at_most_half_of_what_is_left() {
+    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    stage.wake();
+    let renewal = stage.request();
+    assert_eq!(renewal.give_up, stage.now + TTL / 6);
+    let left = ms(1000);
+    stage.now = stage.machine.deadline() - left;
+    stage.machine.handle_timeout(stage.now);
+    assert_eq!(stage.request().give_up, stage.now + left / 2);
+}
+
+#[test]
 fn a_reply_that_arrives_at_the_deadline_moves_nothing() {
     let mut stage = Stage::leading(RACE, Settings::new(TTL));
     stage.wake();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use tenure::{ChildStatus, EventRecord, Member, NodeState};
+use tenure::{ChildStatus, EventRecord, Member, NodeState, TermEnd};
 use tenure_store::clock;
 use utoipa::ToSchema;
 
@@ -289,6 +289,25 @@ pub struct Event {
     /// More about it.
     #[schema(value_type = Object)]
     pub data: serde_json::Value,
+    /// When its leader ceased to lead. Only of an event that ends a term.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub led_until: Option<LedUntil>,
+}
+
+/// When a leader ceased to lead. The two differ only if it fell silent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LedUntil {
+    /// Until then it led for certain: its last renewal.
+    pub earliest: String,
+    /// It led no longer than that: the end of its lease.
+    pub latest: String,
+}
+
+impl From<TermEnd> for LedUntil {
+    fn from(end: TermEnd) -> Self {
+        Self { earliest: timestamp(end.earliest), latest: timestamp(end.latest) }
+    }
 }
 
 impl Event {
@@ -301,6 +320,7 @@ impl Event {
             node: event.node.as_ref().map(ToString::to_string),
             term: event.term.number(),
             data: serde_json::from_str(&event.data).unwrap_or_default(),
+            led_until: TermEnd::of(event).map(LedUntil::from),
         }
     }
 }

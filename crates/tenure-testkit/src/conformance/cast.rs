@@ -7,7 +7,9 @@ use std::time::Duration;
 use tenure_core::{
     ElectionName, Holder, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing, Term,
 };
-use tenure_store::{Claim, EventQuery, EventRecord, NodeInfo, Open, Resign, Store, StoreError, clock};
+use tenure_store::{
+    Cause, Claim, EventKind, EventQuery, EventRecord, NodeInfo, Open, Resign, Store, StoreError, clock,
+};
 
 /// Far longer than any check runs: no session of the suite lapses by itself.
 pub(crate) const TTL: Duration = Duration::from_secs(300);
@@ -95,6 +97,7 @@ impl Node {
             attempt: self.next_attempt(),
             term: None,
             to: None,
+            cause: Cause::Resigned,
         }
     }
 
@@ -127,7 +130,7 @@ impl Node {
     }
 
     pub(crate) async fn close(&self) {
-        self.store.close(self.session).await.expect("the store answers");
+        self.store.close(self.session, Cause::Resigned).await.expect("the store answers");
     }
 
     /// Demands that the session is over, whatever is asked of it.
@@ -173,6 +176,12 @@ pub(crate) async fn holder(store: &Arc<dyn Store>, name: &str) -> Option<Holder>
 pub(crate) async fn candidates(store: &Arc<dyn Store>, name: &str) -> Vec<String> {
     let told = store.candidates(election(name)).await.expect("the store answers");
     told.value.iter().map(|candidate| candidate.node.to_string()).collect()
+}
+
+/// The data of the newest event of an election, and what it records.
+pub(crate) async fn last_event(store: &Arc<dyn Store>, name: &str) -> (EventKind, serde_json::Value) {
+    let last = events(store, name).await.pop().expect("there is a history");
+    (last.kind, serde_json::from_str(&last.data).expect("the data is JSON"))
 }
 
 /// The history of one election.

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tenure_core::Opening;
-use tenure_store::{EventKind, StoreError};
+use tenure_store::{Cause, EventKind, EventQuery, StoreError};
 
-use super::cast::{Node, candidates, events, fresh_session, holder, read};
+use super::cast::{Node, candidates, events, fresh_session, holder, last_event, read};
 use super::fixture::Fixture;
 
 /// Nobody has to wait for a silence.
@@ -27,6 +28,29 @@ pub async fn everything_is_free_at_once(fixture: Arc<Fixture>) {
         let last = events(&there, name).await.pop().expect("there is a history");
         assert_eq!((last.kind, last.node), (EventKind::LeaderResigned, Some(leader.id.clone())));
         assert!(rival.lead(name).await > record.term);
+    }
+}
+
+/// A process that is gone has not resigned: whoever closes its session in its place says so.
+pub async fn the_cause_is_recorded_in_every_election_and_for_the_node(fixture: Arc<Fixture>) {
+    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let leader = Node::open(&here, "a").await;
+    let names = ["e1", "e2"];
+    for name in names {
+        leader.lead(name).await;
+    }
+    there.close(leader.session, Cause::ProcessEnded).await.expect("the store answers");
+    let gone = json!({"reason": "process_ended", "witnessed": true});
+    for name in names {
+        assert_eq!(last_event(&there, name).await, (EventKind::LeaderLost, gone.clone()));
+    }
+    let all = there.events(EventQuery::default()).await.expect("the store answers").value;
+    let left = all.iter().rfind(|event| event.kind == EventKind::NodeLeft).expect("the node is told of");
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&left.data).expect("the data is JSON"), gone);
+    // It is as free as after any other end.
+    let next = Node::open(&here, "b").await;
+    for name in names {
+        next.lead(name).await;
     }
 }
 
@@ -56,7 +80,7 @@ pub async fn closing_again_or_what_is_unknown_is_no_error(fixture: Arc<Fixture>)
     let term = next.lead("reports").await;
     let history = events(&store, "reports").await;
     node.close().await;
-    store.close(fresh_session()).await.expect("an unknown session is no error");
+    store.close(fresh_session(), Cause::Resigned).await.expect("an unknown session is no error");
     assert_eq!(holder(&store, "reports").await.map(|holder| holder.term), Some(term));
     assert_eq!(events(&store, "reports").await, history);
 }

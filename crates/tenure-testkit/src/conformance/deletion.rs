@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use tenure_core::{Record, Term};
+use tenure_core::{Record, Standing, Term};
 use tenure_store::{Claim, Deletion, EventKind, Resign, Store};
 
-use super::cast::{Node, candidates, election, events, leading, read, waiting};
+use super::cast::{Node, candidates, election, events, holder, leading, read, waiting};
 use super::fixture::Fixture;
+
+/// Each is a chance for a claim to come at the wrong moment.
+const ROUNDS: usize = 50;
 
 async fn delete(store: &Arc<dyn Store>, force: bool) -> Deletion {
     store.delete(election("reports"), force).await.expect("the store answers").value
@@ -98,6 +101,30 @@ pub async fn a_candidate_that_saw_the_election_before_its_end_is_refused(fixture
     assert!(candidates(&store, "reports").await.is_empty(), "it does not stand either");
     let claim = Claim { since: Some(refused.ended), ..late.claim("reports") };
     assert!(leading(late.send(claim).await) > refused.ended);
+}
+
+/// Its claim was not answered before, so it has not seen the election from before the end, and may lead after it.
+pub async fn whoever_is_granted_the_lease_while_the_election_ends_keeps_it(fixture: Arc<Fixture>) {
+    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let (leader, rival) = (Node::open(&here, "a").await, Node::open(&there, "b").await);
+    let late = Node::open(&here, "c").await;
+    for round in 0..ROUNDS {
+        let name = format!("reports-{round}");
+        leader.lead(&name).await;
+        rival.stand(&name).await;
+        let end = {
+            let (here, name) = (Arc::clone(&here), election(&name));
+            tokio::spawn(async move { here.delete(name, true).await })
+        };
+        leader.resign(&name).await;
+        let standing = rival.send(rival.claim(&name)).await;
+        end.await.expect("no end panics").expect("the store answers");
+        if let Standing::Leading { term } = standing {
+            let held = holder(&here, &name).await.map(|holder| (holder.node, holder.term));
+            assert_eq!(held, Some((rival.id.clone(), term)), "round {round}");
+            late.stand(&name).await;
+        }
+    }
 }
 
 /// And can be ended again.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tenure_store::EventQuery;
+use tenure_store::{Cause, EventQuery};
 
 use super::cast::{Node, election};
 use super::fixture::Fixture;
@@ -27,7 +27,7 @@ pub async fn it_is_the_same_over_verbs_and_connections(fixture: Arc<Fixture>) {
             store.events(EventQuery::default()).await.expect(ANSWERS).store,
             store.resign(node.resignation("reports")).await.expect(ANSWERS).store,
             store.delete(reports, false).await.expect(ANSWERS).store,
-            store.close(node.session).await.expect(ANSWERS).store,
+            store.close(node.session, Cause::Resigned).await.expect(ANSWERS).store,
         ]);
     }
     identities.dedup();

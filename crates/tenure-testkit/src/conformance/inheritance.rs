@@ -8,6 +8,9 @@ use tenure_store::{Claim, Resign};
 use super::cast::{Node, leading, read, successor, waiting};
 use super::fixture::Fixture;
 
+/// Each is a chance for a server to be behind.
+const ROUNDS: usize = 50;
+
 async fn hand_over(leader: &Node, heir: &NodeId) {
     let resign = Resign { to: Some(heir.clone()), ..leader.resignation("reports") };
     leader.store.resign(resign).await.expect("the store answers");
@@ -30,6 +33,20 @@ pub async fn a_lease_that_was_handed_over_is_its_heirs(fixture: Arc<Fixture>) {
     assert_eq!(read(&store, "reports").await.heir, None, "an inheritance is taken once");
     heir.resign("reports").await;
     other.lead("reports").await;
+}
+
+/// Also by a leader whose connection leads to a server that has not heard of the candidate yet.
+pub async fn whoever_was_told_that_it_stands_can_be_handed_the_lease(fixture: Arc<Fixture>) {
+    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let (mut leader, mut heir) = (Node::open(&here, "a").await, Node::open(&there, "b").await);
+    leader.lead("reports").await;
+    for round in 0..ROUNDS {
+        heir.stand("reports").await;
+        hand_over(&leader, &heir.id).await;
+        assert_eq!(successor(&read(&here, "reports").await), Some(&heir.id), "round {round}");
+        heir.lead("reports").await;
+        std::mem::swap(&mut leader, &mut heir);
+    }
 }
 
 /// A lease kept for somebody who does not come would be nobody's.

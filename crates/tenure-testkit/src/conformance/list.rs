@@ -52,13 +52,15 @@ macro_rules! __conformance_list {
     ($made:ident; $factory:expr) => {
         $crate::$made! { $factory;
             ages: an_age_grows_and_a_renewal_resets_it, a_pulse_shows_the_ttl_that_its_node_asked_for;
-            closing: everything_is_free_at_once, a_closed_session_is_lost, closing_again_or_what_is_unknown_is_no_error;
+            closing: everything_is_free_at_once, the_cause_is_recorded_in_every_election_and_for_the_node,
+                a_closed_session_is_lost, closing_again_or_what_is_unknown_is_no_error;
             contention: many_takers_of_one_pulse_yield_exactly_one_leader,
                 many_first_claims_yield_exactly_one_leader, many_processes_of_one_node_id_yield_exactly_one_session;
             declaration: it_is_told_once_and_only_by_the_leader, it_outlives_its_leader;
             deletion: an_unknown_election_is_absent, a_free_election_is_ended_once, a_led_election_needs_force,
                 the_holder_of_an_ended_election_keeps_its_lease_and_is_told,
                 a_candidate_that_saw_the_election_before_its_end_is_refused,
+                whoever_is_granted_the_lease_while_the_election_ends_keeps_it,
                 an_ended_election_starts_anew, an_end_withdraws_the_candidates;
             division: every_partition_has_an_owner_and_never_two;
             dropped_futures: nothing_is_lost_when_futures_are_dropped_half_way;
@@ -74,7 +76,8 @@ macro_rules! __conformance_list {
                 the_newest_can_be_asked_for, what_is_seen_is_already_recorded, retention_keeps_the_newest_events,
                 retention_keeps_the_last_transition_whole;
             identity: it_is_the_same_over_verbs_and_connections;
-            inheritance: a_lease_that_was_handed_over_is_its_heirs, an_heir_that_does_not_stand_is_ignored,
+            inheritance: a_lease_that_was_handed_over_is_its_heirs,
+                whoever_was_told_that_it_stands_can_be_handed_the_lease, an_heir_that_does_not_stand_is_ignored,
                 an_heir_that_withdraws_or_leaves_inherits_nothing,
                 an_heir_is_disinherited_by_exactly_the_term_that_was_freed;
             ledger: a_plan_is_written_only_under_the_term_in_force,
@@ -90,7 +93,8 @@ macro_rules! __conformance_list {
             news: every_transition_reaches_another_connection, who_comes_and_goes_reaches_another_connection,
                 a_change_of_health_reaches_another_connection;
             opening: it_is_idempotent_and_a_sign_of_life, a_live_node_id_is_occupied_and_nothing_changes,
-                a_superseded_session_makes_way, a_silent_session_makes_way_by_exactly_its_pulse,
+                a_superseded_session_makes_way, a_session_that_lapsed_before_it_was_superseded_is_recorded_as_lapsed,
+                a_silent_session_makes_way_by_exactly_its_pulse,
                 a_session_that_is_over_cannot_be_opened_again;
             petition: it_needs_a_leader_and_a_successor_that_stands, it_is_noted_once_and_the_leader_is_told,
                 a_leader_that_was_asked_makes_way_for_the_first_in_line, it_binds_only_the_term_that_was_asked;
@@ -99,7 +103,7 @@ macro_rules! __conformance_list {
             registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;
             renewal: it_tells_the_sequence_before, it_tells_how_many_terms_were_granted, a_late_duplicate_does_not_lower_the_sequence,
                 an_unknown_session_is_lost, one_renewal_keeps_a_thousand_elections;
-            resignation: it_frees_only_its_own_term, it_frees_only_its_own_session,
+            resignation: the_cause_is_recorded, it_frees_only_its_own_term, it_frees_only_its_own_session,
                 a_claim_that_it_has_overtaken_is_void, it_is_void_once_a_later_claim_was_answered,
                 it_withdraws_the_candidate, it_is_no_error_under_a_session_that_is_over;
             retirement: it_needs_exactly_the_pulse_that_was_seen, it_ends_a_session_that_holds_nothing,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 use tenure_core::{Namespace, Record};
-use tenure_store::{Deletion, EventQuery, Hint, Options};
+use tenure_store::{Cause, Deletion, EventQuery, Hint, Options};
 
 use super::cast::{Node, candidates, election, events, fresh_session, holder, read};
 use super::fixture::Fixture;
@@ -35,7 +35,7 @@ pub async fn they_share_nothing(fixture: Arc<Fixture>) {
     let their_term = twin.lead("reports").await;
     assert!(their_term < term, "terms are counted apart");
     twin.resign("reports").await;
-    theirs.close(fresh_session()).await.expect("an unknown session is no error");
+    theirs.close(fresh_session(), Cause::Resigned).await.expect("an unknown session is no error");
     assert_eq!(holder(&ours, "reports").await.map(|holder| holder.term), Some(term));
     assert_eq!(candidates(&ours, "reports").await, ["b"]);
     let sequences: Vec<_> = events(&theirs, "reports").await.iter().map(|event| event.sequence).collect();

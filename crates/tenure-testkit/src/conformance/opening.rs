@@ -1,9 +1,11 @@
 //! A session is opened once per process life, and a node id belongs to one live session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use serde_json::{Value, json};
 use tenure_core::{Opening, Pulse, Stamp};
-use tenure_store::{EventKind, Open, Store, StoreError};
+use tenure_store::{EventKind, Open, Store, StoreError, TermEnd};
 
 use super::cast::{Node, TTL, events, fresh_session, holder};
 use super::fixture::Fixture;
@@ -68,15 +70,45 @@ pub async fn a_superseded_session_makes_way(fixture: Arc<Fixture>) {
     let history = events(&store, "reports").await;
     let lost = history.iter().find(|event| event.kind == EventKind::LeaderLost);
     let lost = lost.expect("the loss is recorded");
-    assert_eq!((lost.term, lost.data.contains("superseded")), (term, true), "{}", lost.data);
-    if fixture.candidates_judge().await {
-        assert!(lost.data.contains("silent_ms"), "how long it had been silent: {}", lost.data);
-    }
+    assert_eq!(lost.term, term);
+    let data: Value = serde_json::from_str(&lost.data).expect("the data is JSON");
+    assert_eq!((&data["reason"], &data["reopened"]), (&json!("superseded"), &json!(true)), "{data}");
+    let (silent, ttl) = (data["silent_ms"].as_u64(), data["ttl_ms"].as_u64());
+    assert!(silent.zip(ttl).is_some_and(|(silent, ttl)| silent < ttl), "how long it had been silent: {data}");
     assert!(second.lead("reports").await > term);
     second.expect_opened(open).await;
     second.renew().await;
     let unknown = Node::new(&store, "c");
     unknown.expect_opened(Open { supersedes: Some(fresh_session()), ..unknown.opening() }).await;
+}
+
+/// The store was away, or the process was held up: the loss is recorded as what it was, and the term as ended with its
+/// lease.
+pub async fn a_session_that_lapsed_before_it_was_superseded_is_recorded_as_lapsed(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let first = Node::new(&store, "a");
+    // Where the servers judge, it must not lapse before it leads.
+    let ttl = Duration::from_millis(if fixture.candidates_judge().await { 50 } else { 3_000 });
+    let asked = Open { ttl, ..first.opening() };
+    let opening = store.open(asked).await.expect("the store answers").value;
+    let Opening::Opened { ttl } = opening else { panic!("the node id is free: {opening:?}") };
+    let term = first.lead("reports").await;
+    tokio::time::sleep(2 * ttl).await;
+
+    let second = Node::new(&store, "a");
+    second.expect_opened(Open { supersedes: Some(first.session), ..second.opening() }).await;
+    assert!(second.lead("reports").await > term);
+    let history = events(&store, "reports").await;
+    let lost = history.iter().find(|event| event.kind == EventKind::LeaderLost);
+    let lost = lost.expect("the loss is recorded");
+    let data: Value = serde_json::from_str(&lost.data).expect("the data is JSON");
+    assert_eq!((&data["reason"], &data["reopened"]), (&json!("lapsed"), &json!(true)), "{data}");
+    let (silent, ttl) = (data["silent_ms"].as_u64(), data["ttl_ms"].as_u64());
+    let (silent, ttl) = silent.zip(ttl).unwrap_or_else(|| panic!("how long it had been silent: {data}"));
+    assert!(silent > ttl, "{data}");
+    let end = TermEnd::of(lost).expect("it ends a term");
+    assert_eq!(end.earliest, end.latest, "its process was alive until its lease ended");
+    assert_eq!(lost.time.duration_since(end.latest).ok(), Some(Duration::from_millis(silent - ttl)));
 }
 
 /// As for a take-over: a renewal in between saves the session.

@@ -2,11 +2,48 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use tenure_core::Term;
-use tenure_store::Resign;
+use tenure_store::{Cause, EventKind, Resign};
 
-use super::cast::{Node, candidates, holder, leading, read, waiting};
+use super::cast::{Node, candidates, events, holder, last_event, leading, read, waiting};
 use super::fixture::Fixture;
+
+/// A program that failed has lost its term; one that succeeded, or was asked to stop, has given it up.
+pub async fn the_cause_is_recorded(fixture: Arc<Fixture>) {
+    use EventKind::{LeaderLost, LeaderResigned};
+    let store = fixture.connect().await;
+    let node = Node::open(&store, "a").await;
+    let failed = |key: &str, number: i32| json!({"reason": "program_failed", key: number});
+    let causes = [
+        (Cause::Resigned, LeaderResigned, json!({})),
+        (Cause::ProgramExited(0), LeaderResigned, json!({"exit_code": 0})),
+        (Cause::ProgramExited(3), LeaderLost, failed("exit_code", 3)),
+        (Cause::ProgramKilled(9), LeaderLost, failed("signal", 9)),
+    ];
+    for (cause, kind, data) in causes {
+        node.lead("reports").await;
+        let resign = Resign { cause, ..node.resignation("reports") };
+        store.resign(resign).await.expect("the store answers");
+        assert_eq!(last_event(&store, "reports").await, (kind, data), "{cause:?}");
+        assert_eq!(holder(&store, "reports").await, None, "the lease is free, whatever the cause");
+    }
+    // For whom the lease is kept is recorded beside it.
+    let heir = Node::open(&store, "b").await;
+    let term = node.lead("reports").await;
+    heir.stand("reports").await;
+    let to = Some(heir.id.clone());
+    let resign = Resign { to, cause: Cause::ProgramExited(3), ..node.resignation("reports") };
+    store.resign(resign).await.expect("the store answers");
+    let history = events(&store, "reports").await;
+    let of_term = |kind| history.iter().find(|event| (event.kind, event.term) == (kind, term));
+    let data = |kind| {
+        let event = of_term(kind).expect("it is recorded");
+        serde_json::from_str::<serde_json::Value>(&event.data).expect("the data is JSON")
+    };
+    assert_eq!(data(EventKind::TransferRequested), json!({"to": "b"}));
+    assert_eq!(data(LeaderLost), json!({"reason": "program_failed", "exit_code": 3, "to": "b"}));
+}
 
 /// A resignation of an earlier term leaves a later grant alone.
 pub async fn it_frees_only_its_own_term(fixture: Arc<Fixture>) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_core::Stamp;
 use tenure_store::EventKind;
 
-use super::cast::{Node, candidates, events, fresh_session, holder, leading, waiting};
+use super::cast::{Node, TTL, candidates, events, fresh_session, holder, leading, waiting};
 use super::fixture::Fixture;
 
 /// A renewal in between saves the holder; an unchanged pulse does not.
@@ -76,6 +76,8 @@ pub async fn it_frees_every_election_of_the_session(fixture: Arc<Fixture>) {
         let data: serde_json::Value = serde_json::from_str(&lost.data).expect("it is JSON");
         assert_eq!(data["reason"], "lapsed");
         assert!(data["silent_ms"].is_u64(), "how long it had been silent: {data}");
+        assert_eq!(data["ttl_ms"], u64::try_from(TTL.as_millis()).expect("it is short"), "{data}");
+        assert!(data["reopened"].is_null(), "another node has taken over: {data}");
     }
     for name in &names[1..] {
         assert_eq!(holder(&store, name).await, None);

@@ -1,4 +1,4 @@
-//! A private MariaDB.
+//! A private MariaDB server, or a MySQL server in its place.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,8 +13,21 @@ use super::template;
 
 const USER: &str = "mysql";
 const PLACES: [&str; 3] = ["/usr/sbin", "/usr/bin", "/usr/local/bin"];
+/// The environment variable that names a `mysqld`. If it is set, every server is that MySQL instead of MariaDB.
+const MYSQLD: &str = "TENURE_TEST_MYSQLD";
 /// Of those who want nothing synced.
 const UNSYNCED: &str = "innodb-flush-log-at-trx-commit=0";
+/// Options of MariaDB that keep it small.
+const MARIADB_OPTIONS: [&str; 2] = ["--innodb-log-file-size=4M", "--performance-schema=off"];
+/// Options that make MySQL as small as MariaDB. By default it also opens a second port, writes a binary log, generates a
+/// certificate, and requires a directory that its package creates.
+const MYSQL_OPTIONS: [&str; 5] = [
+    "--innodb-redo-log-capacity=8M",
+    "--mysqlx=off",
+    "--skip-log-bin",
+    "--auto-generate-certs=off",
+    "--secure-file-priv=NULL",
+];
 /// The only database.
 const DATABASE: &str = "tenure";
 /// What a new server is told. Not in its log: a replica of it was told the same.
@@ -102,7 +115,14 @@ impl MariaDb {
         keep(directory.path(), files, USER);
         keep(directory.path(), &[("first.sql", FIRST)], USER);
         let recipe = include_str!("mariadb.rs");
-        template::copied(&program("mariadb-install-db"), recipe, directory.path(), install);
+        match mysqld() {
+            Some(mysqld) => {
+                template::copied(&mysqld, recipe, directory.path(), |directory| {
+                    initialize(&mysqld, directory)
+                });
+            }
+            None => template::copied(&program("mariadb-install-db"), recipe, directory.path(), install),
+        }
         let settings = settings.iter().map(|&setting| setting.to_owned()).collect();
         let mut mariadb = Self { server: None, disk, directory, port: free_port(), settings, clock: None };
         mariadb.launch_with(&[option("init-file", &mariadb.directory.join("first.sql"))]);
@@ -123,20 +143,22 @@ impl MariaDb {
         if let Some(clock) = &self.clock {
             // In a zone with daylight saving, so that whoever asks for local time would see it.
             command.args(clock.words()).arg("TZ=Europe/Berlin");
+            if Self::is_mysql() {
+                // Otherwise its timed waits on the monotonic clock end at once, and its threads are busy waiting.
+                command.arg("FAKETIME_FORCE_MONOTONIC_FIX=0");
+            }
         }
+        command.arg(mysqld().unwrap_or_else(|| program("mariadbd")));
         // The first of all options.
-        command.arg(program("mariadbd")).arg("--no-defaults").arg(option("datadir", &self.data()));
+        command.arg("--no-defaults").arg(option("datadir", &self.data()));
         command
             .arg(format!("--port={}", self.port))
             .args(["--bind-address=127.0.0.1", "--skip-name-resolve"]);
         command.arg(option("socket", &self.directory.join("s")));
         command.arg(option("tmpdir", self.directory.path()));
         command.arg(option("pid-file", &self.directory.join("pid")));
-        command.args([
-            "--innodb-log-file-size=4M",
-            "--innodb-buffer-pool-size=32M",
-            "--performance-schema=off",
-        ]);
+        command.arg("--innodb-buffer-pool-size=32M");
+        command.args(if Self::is_mysql() { MYSQL_OPTIONS.as_slice() } else { &MARIADB_OPTIONS });
         for setting in &self.settings {
             command.arg(format!("--{setting}"));
         }
@@ -145,6 +167,12 @@ impl MariaDb {
         let mut server = Running::start(&mut command, &log);
         server.until_ready(&log, || said(&log, READY) > before);
         self.server = Some(server);
+    }
+
+    /// Whether the servers are MySQL instead of MariaDB.
+    #[must_use]
+    pub fn is_mysql() -> bool {
+        mysqld().is_some()
     }
 
     /// Its wall clock shows so many seconds more than ours, or less, from now on.
@@ -224,6 +252,22 @@ impl MariaDb {
 
 /// What a server writes to its log when it is there.
 const READY: &str = "ready for connections";
+
+/// The MySQL server to test instead of MariaDB, if one is named.
+fn mysqld() -> Option<PathBuf> {
+    std::env::var_os(MYSQLD).map(PathBuf::from)
+}
+
+/// The system tables of MySQL.
+fn initialize(mysqld: &Path, directory: &Path) {
+    give(directory, USER);
+    let data = directory.join("data");
+    let mut command = as_user(USER, mysqld);
+    command.args(["--no-defaults", "--initialize-insecure"]).arg(option("datadir", &data));
+    succeed(command.args(MYSQL_OPTIONS));
+    // It holds the server's UUID. Each copy generates its own when it starts.
+    std::fs::remove_file(data.join("auto.cnf")).expect("a new server has a UUID");
+}
 
 /// The tables that a server has of its own.
 fn install(directory: &Path) {

@@ -11,9 +11,15 @@ use tempfile::TempDir;
 
 use super::process::succeed;
 
-/// Puts `data` into a directory: a copy of what `make` puts into another with this program, unless a test before
-/// has had it do so. The recipe is whatever tells how.
+/// Puts `data` into a directory: a copy of what [`shared`] has.
 pub(super) fn copied(program: &Path, recipe: &str, directory: &Path, make: impl FnOnce(&Path)) {
+    let template = shared(program, recipe, make);
+    succeed(Command::new("cp").arg("--archive").arg(&template).arg(directory.join("data")));
+}
+
+/// What `make` puts into `data` of a directory with this program, unless a test before has had it do so. The recipe is
+/// whatever tells how. It is shared by all tests, so nobody may change it.
+pub(super) fn shared(program: &Path, recipe: &str, make: impl FnOnce(&Path)) -> PathBuf {
     let template = place().join(name(program, recipe));
     if !template.is_dir() {
         // Many tests begin at once, each in a process of its own.
@@ -24,7 +30,7 @@ pub(super) fn copied(program: &Path, recipe: &str, directory: &Path, make: impl 
             made(&template, make);
         }
     }
-    succeed(Command::new("cp").arg("--archive").arg(&template).arg(directory.join("data")));
+    template
 }
 
 /// Not in its place before it is whole. Nor made there: servers run as users who may not go there.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use tenure_core::Instant;
 
 use super::process::{Running, free_port, plain};
+use super::template;
 use crate::authority::Identity;
 use crate::monotonic;
 
@@ -28,6 +29,8 @@ pub struct ZooKeeper {
     files: Vec<(&'static str, String)>,
     /// Where connections are encrypted.
     secure: Option<u16>,
+    /// What the JVM does with its archive of classes.
+    archive: String,
 }
 
 struct Server {
@@ -109,10 +112,20 @@ impl ZooKeeper {
     }
 
     fn made(servers: usize, settings: Vec<String>, files: Vec<(&'static str, String)>) -> Self {
+        let archive = format!("-XX:SharedArchiveFile={}", classes().display());
+        Self::launched(servers, settings, files, archive)
+    }
+
+    fn launched(
+        servers: usize,
+        settings: Vec<String>,
+        files: Vec<(&'static str, String)>,
+        archive: String,
+    ) -> Self {
         let directory = TempDir::with_prefix("tenure-zk-").expect("there is a place for temporary files");
         let one = |_| Server { port: free_port(), quorum: free_port(), election: free_port(), child: None };
         let servers = (0..servers).map(one).collect();
-        let mut zookeeper = Self { directory, servers, settings, files, secure: None };
+        let mut zookeeper = Self { directory, servers, settings, files, secure: None, archive };
         for number in 0..zookeeper.servers.len() {
             zookeeper.spawn(number);
         }
@@ -149,11 +162,9 @@ impl ZooKeeper {
         for (name, text) in &self.files {
             std::fs::write(home.join(name), text).expect("the server has a place");
         }
-        let needed = Path::new(JARS).join("zookeeper.jar");
-        assert!(needed.is_file(), "this test needs ZooKeeper: install zookeeper (`cargo xtask setup` does)");
         let mut command = plain(Path::new("java"));
         // Few threads and no optimiser: a server of a test lives for seconds.
-        command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]);
+        command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", &self.archive, "-cp"]);
         // The first names what it needs itself, but for what that needs to encrypt.
         let jars = [
             "zookeeper",
@@ -313,6 +324,22 @@ impl Connection {
         let timeout = Duration::from_millis(number("to")?);
         Some(Self { session, received: number("recved")?, timeout, heard: monotonic::instant(heard) })
     }
+}
+
+/// The classes of a server that serves, as the JVM keeps them in memory. To load and verify them anew takes a third of the
+/// processor time of a start.
+fn classes() -> PathBuf {
+    let jar = Path::new(JARS).join("zookeeper.jar");
+    assert!(jar.is_file(), "this test needs ZooKeeper: install zookeeper (`cargo xtask setup` does)");
+    let name = "classes.jsa";
+    let archives = template::shared(&jar, include_str!("zookeeper.rs"), |directory| {
+        let data = directory.join("data");
+        std::fs::create_dir(&data).expect("the archive has a place");
+        let archive = format!("-XX:ArchiveClassesAtExit={}", data.join(name).display());
+        let mut server = ZooKeeper::launched(1, vec![String::from("forceSync=no")], Vec::new(), archive);
+        server.servers[0].child.take().expect("it runs").end(Signal::TERM);
+    });
+    archives.join(name)
 }
 
 fn ask(port: u16, word: &str) -> String {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tenure::Term;
 use tenure_core::{Opening, SessionId, Stamp, Standing, TaskListName};
 use tenure_store::{
-    Arrangement, Claim, Declaration, Enlistment, EventKind, EventQuery, HealthReport, Lease, LedgerQuery,
-    NodeInfo, Open, Problem, Publication, Release, Resign, Store, StoreError,
+    Arrangement, Cause, Claim, Declaration, Enlistment, EventKind, EventQuery, HealthReport, Lease,
+    LedgerQuery, NodeInfo, Open, Problem, Publication, Release, Resign, Store, StoreError,
 };
 
 use super::SqlServer;
@@ -39,6 +39,7 @@ verbs! {
     claim_elsewhere => |store, session| store.claim(Claim::plain(session, name("elsewhere"), 2));
     resign => |store, session| store.resign(Resign {
         session, election: name(ELECTION), attempt: 1, term: Some(Term::new(99)), to: None,
+        cause: Cause::Resigned,
     });
     declare => |store, session| store.declare(Declaration {
         lease: lease(session), degraded: true, live: 1, minimum: 2,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure::{Leadership, TransactionError};
-use tenure_store::TransactionError as Fenced;
+use tenure_store::{Cause, TransactionError as Fenced};
 
 use super::SqlServer;
 use super::stage::{ask, calm, connect, lead, soon, stand, start};
@@ -128,12 +128,12 @@ pub async fn a_successor_is_not_granted_the_lease_while_the_work_runs<S: SqlServ
     until(&began).await;
     // Somebody ends the session from outside, as a rival would that found it silent.
     let store = connect(&server).await.unwrap();
-    let blocked = soon(store.close(leadership.lease().session)).await;
+    let blocked = soon(store.close(leadership.lease().session, Cause::Resigned)).await;
     assert!(matches!(blocked, Err(tenure_store::StoreError::Unavailable(_))), "{blocked:?}");
     go_on.notify_one();
     soon(work).await.unwrap().unwrap();
     assert_eq!(entries(&server).await, "1");
-    soon(store.close(leadership.lease().session)).await.unwrap();
+    soon(store.close(leadership.lease().session, Cause::Resigned)).await.unwrap();
 }
 
 /// A renewal does not wait for the work. (Which may be idle for no longer than the ttl.)

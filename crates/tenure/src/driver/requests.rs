@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tenure_core::{Answer, ElectionName, Failure, Instant, Request, RequestId, StoreIdentity, Verb};
-use tenure_store::{Claim, NodeInfo, Open, Pending, Reply, Resign, Store, StoreError, clock};
+use tenure_store::{Cause, Claim, NodeInfo, Open, Pending, Reply, Resign, Store, StoreError, clock};
 
 use tracing::Instrument;
 use tracing::field::Empty;
@@ -50,9 +50,16 @@ impl Requests {
         now: Instant,
     ) {
         let key = request.id.election();
-        let election = key.and_then(|key| slots.get(key)).map(|slot| slot.name.clone());
+        let slot = key.and_then(|key| slots.get(key));
+        let election = slot.map(|slot| slot.name.clone());
+        let cause = match &request.verb {
+            Verb::Close { .. } => slots.cause_of_closing(),
+            _ => slot
+                .and_then(|slot| slot.office.as_ref())
+                .map_or_else(Cause::default, |office| office.cause()),
+        };
         self.limited += usize::from(key.is_some());
-        self.under_way.push(send(request, election, store, info, now));
+        self.under_way.push(send(request, election, cause, store, info, now));
     }
 
     /// The next response; `None` if nothing is under way.
@@ -66,6 +73,7 @@ impl Requests {
 fn send(
     request: Request,
     election: Option<ElectionName>,
+    cause: Cause,
     store: &Arc<dyn Store>,
     info: &NodeInfo,
     now: Instant,
@@ -82,7 +90,7 @@ fn send(
     let noted = span.clone();
     let asked = async move {
         let sent = clock::now();
-        let answer = ask(&*store, request.verb, election, info);
+        let answer = ask(&*store, request.verb, election, info, cause);
         let outcome = tokio::time::timeout(limit, answer)
             .await
             .unwrap_or_else(|_| Err(StoreError::indeterminate(format!("no answer within {limit:?}"))));
@@ -97,6 +105,7 @@ async fn ask(
     verb: Verb,
     election: Option<ElectionName>,
     info: Option<NodeInfo>,
+    cause: Cause,
 ) -> Result<(StoreIdentity, Answer), StoreError> {
     fn told<T>(reply: Reply<T>, answer: fn(T) -> Answer) -> Result<(StoreIdentity, Answer), StoreError> {
         reply.map(|told| (told.store, answer(told.value)))
@@ -109,7 +118,7 @@ async fn ask(
         (Verb::Renew { session, sequence, attempt }, ..) => {
             told(store.renew(session, sequence, attempt).await, Answer::Renew)
         }
-        (Verb::Close { session }, ..) => told(store.close(session).await, |()| Answer::Close),
+        (Verb::Close { session }, ..) => told(store.close(session, cause).await, |()| Answer::Close),
         (
             Verb::Claim {
                 session,
@@ -141,7 +150,7 @@ async fn ask(
             told(store.claim(request).await, Answer::Claim)
         }
         (Verb::Resign { session, attempt, term, to, election: _ }, Some(election), _) => {
-            let request = Resign { session, election, attempt, term, to };
+            let request = Resign { session, election, attempt, term, to, cause };
             told(store.resign(request).await, |()| Answer::Resign)
         }
         (Verb::Read { .. }, Some(election), _) => told(store.read(election).await, Answer::Read),

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tenure_core::{ElectionKey, ElectionName, Instant, Machine, NodeId, Term};
+use tenure_store::Cause;
 use tokio::sync::{oneshot, watch};
 
 use crate::election::LeaderChange;
@@ -93,6 +94,14 @@ impl Slots {
 
     pub(super) fn get_mut(&mut self, key: ElectionKey) -> Option<&mut Slot> {
         self.by_key.get_mut(key.index())?.as_mut()
+    }
+
+    /// Why the session is closed: if leases are yet to be given back, for the cause that they have in common.
+    pub(super) fn cause_of_closing(&self) -> Cause {
+        let offices = self.by_key.iter().flatten().filter_map(|slot| slot.office.as_ref());
+        let mut causes = offices.map(|office| office.cause());
+        let first = causes.next().unwrap_or_default();
+        if causes.all(|cause| cause == first) { first } else { Cause::default() }
     }
 
     /// The key of this election, which is added if it is new.

@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use crate::common::{Manner, Wrapped, brief, calm, memory, soon, sqlite, start, until};
 use futures_util::{FutureExt, StreamExt};
-use tenure::{ElectionError, Ending, LeaderChange, NodeId, Reason, Role, Store, Term, TransferError};
+use tenure::{
+    Cause, ElectionError, Ending, EventKind, EventQuery, LeaderChange, NodeId, Reason, Role, Store, Term,
+    TransferError,
+};
 
 async fn holder(store: &Arc<dyn Store>) -> Option<NodeId> {
     let record = store.read("reports".try_into().unwrap()).await.unwrap().value;
@@ -183,6 +186,52 @@ async fn a_lost_leadership_must_be_dropped_before_the_node_stands_again() {
     let again = soon(election.elected()).await.unwrap();
     assert_eq!(again.term(), Term::new(2));
     assert!(clone.check().is_err(), "the old one stays lost");
+}
+
+/// What the history has of the end of its terms.
+async fn ends(store: &Arc<dyn Store>) -> Vec<(EventKind, String)> {
+    let ends = [EventKind::LeaderLost, EventKind::LeaderResigned];
+    let history = store.events(EventQuery::default()).await.unwrap().value;
+    history
+        .into_iter()
+        .filter(|event| ends.contains(&event.kind))
+        .map(|event| (event.kind, event.data))
+        .collect()
+}
+
+#[tokio::test]
+async fn why_the_work_has_stopped_is_recorded() {
+    let store = memory();
+    let node = start(calm("a"), &store).await;
+    let election = node.election("reports").unwrap();
+    for cause in [Cause::ProgramExited(0), Cause::ProgramKilled(9), Cause::Resigned] {
+        let leadership = soon(election.elected()).await.unwrap();
+        leadership.stopped_because(cause);
+        assert!(leadership.check().is_err());
+        // The first cause is the one that counts.
+        leadership.stopped_because(Cause::ProgramExited(1));
+    }
+    soon(node.close()).await;
+    let told = |kind, data: &str| (kind, String::from(data));
+    let expected = [
+        told(EventKind::LeaderResigned, r#"{"exit_code":0}"#),
+        told(EventKind::LeaderLost, r#"{"reason":"program_failed","signal":9}"#),
+        told(EventKind::LeaderResigned, "{}"),
+    ];
+    assert_eq!(ends(&store).await, expected);
+}
+
+#[tokio::test]
+async fn why_the_work_has_stopped_is_recorded_also_if_the_node_is_closed_before_its_resignation_is_through() {
+    let wrapped = Wrapped::new(memory());
+    let store = wrapped.store();
+    let node = start(calm("a"), &store).await;
+    let leadership = soon(node.election("reports").unwrap().elected()).await.unwrap();
+    wrapped.set("resign", Manner::Hangs);
+    leadership.stopped_because(Cause::ProgramExited(3));
+    soon(node.close()).await;
+    let lost = (EventKind::LeaderLost, String::from(r#"{"exit_code":3,"reason":"program_failed"}"#));
+    assert_eq!(ends(&store).await, [lost]);
 }
 
 #[tokio::test]

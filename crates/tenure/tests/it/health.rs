@@ -121,7 +121,7 @@ async fn a_new_session_is_healthy_until_its_node_reports_a_problem() {
     let _node = start(application.node(), &store).await;
     let first = until_shown(&store, Some("no network")).await;
     // As if it had been silent for too long. It registers again once it is healthy.
-    soon(store.close(first)).await.unwrap();
+    soon(store.close(first, Default::default())).await.unwrap();
     application.is(None);
     assert_ne!(until_shown(&store, None).await, first);
     application.is(Some("no network"));

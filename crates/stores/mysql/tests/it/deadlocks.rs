@@ -7,7 +7,7 @@ use tenure_testkit::sql::SqlServer;
 use tenure_testkit::sql::stage::{ELECTION, ask, claiming, connect, name, open, soon, win};
 
 const DEADLOCKS: &str =
-    "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'Innodb_deadlocks'";
+    "SELECT m.COUNT FROM information_schema.INNODB_METRICS m WHERE m.NAME = 'lock_deadlocks'";
 const WAITS: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST
     WHERE ID <> CONNECTION_ID() AND COMMAND = 'Query' AND INFO LIKE '%tenure_sessions%FOR UPDATE%'";
 
@@ -19,7 +19,14 @@ async fn a_claim_that_was_rolled_back_as_a_deadlock_is_repeated_and_granted_once
     let store = connect(&place).await.unwrap();
     let session = open(&store, 1).await;
     win(&store, session).await;
-    let resign = Resign { session, election: name(ELECTION), attempt: 1, term: None, to: None };
+    let resign = Resign {
+        session,
+        election: name(ELECTION),
+        attempt: 1,
+        term: None,
+        to: None,
+        cause: Default::default(),
+    };
     soon(store.resign(resign)).await.unwrap();
     ask(&place, "CREATE TABLE much (n INT) ENGINE = InnoDB").await;
     let mut person = by_hand(&place.url()).await;
@@ -28,7 +35,8 @@ async fn a_claim_that_was_rolled_back_as_a_deadlock_is_repeated_and_granted_once
         loop {
             for sql in [
                 "BEGIN",
-                "INSERT INTO much SELECT seq FROM seq_1_to_1000",
+                "INSERT INTO much WITH RECURSIVE numbers AS
+                 (SELECT 1 AS n UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000) SELECT n FROM numbers",
                 "SELECT id FROM tenure_sessions FOR UPDATE",
             ] {
                 told(&mut person, sql).await.unwrap();

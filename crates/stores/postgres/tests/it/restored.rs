@@ -33,7 +33,14 @@ async fn a_history_that_was_restored_into_a_new_cluster_is_shown_in_order() {
     let store = connect(&new.url()).await.unwrap();
     assert_eq!(soon(store.events(EventQuery::default())).await.unwrap().value, before);
 
-    let resign = Resign { session, election: name(ELECTION), attempt: 2, term: None, to: None };
+    let resign = Resign {
+        session,
+        election: name(ELECTION),
+        attempt: 2,
+        term: None,
+        to: None,
+        cause: Default::default(),
+    };
     soon(store.resign(resign)).await.unwrap();
     let claim = tenure_store::Claim { attempt: 3, ..claiming(session) };
     soon(store.claim(claim)).await.unwrap();

@@ -42,11 +42,18 @@ async fn a_humble_role_lives_a_whole_life() {
     let petition = store.petition(nightly(), None).await.unwrap().value;
     assert!(matches!(petition, Petitioned::Noted { .. }));
     assert_eq!(store.candidates(nightly()).await.unwrap().value.len(), 1);
-    let resign = Resign { session: alpha, election: nightly(), attempt: 2, term: None, to: None };
+    let resign = Resign {
+        session: alpha,
+        election: nightly(),
+        attempt: 2,
+        term: None,
+        to: None,
+        cause: Default::default(),
+    };
     store.resign(resign).await.unwrap();
     assert!(matches!(claims(&store, beta, 2).await, Standing::Leading { .. }));
     assert_eq!(store.read(nightly()).await.unwrap().value.term.number(), 2);
-    store.close(beta).await.unwrap();
+    store.close(beta, Default::default()).await.unwrap();
     assert_eq!(store.delete(nightly(), false).await.unwrap().value, Deletion::Ended);
     assert_eq!(store.elections().await.unwrap().value.len(), 1);
     assert_eq!(store.nodes().await.unwrap().value.len(), 2);

@@ -1,7 +1,7 @@
 //! Resignation: a lease, a place among the candidates, or an unanswered claim is given up.
 
 use rusqlite::params;
-use serde_json::json;
+use serde_json::{Value, json};
 use tenure_store::{EventKind, Resign};
 
 use super::Scope;
@@ -47,13 +47,15 @@ pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
         None if asked => standing.next(),
         None => None,
     };
-    let mut data = json!({});
+    let mut data = resign.cause.data();
     if let Some(heir) = &contest.row.heir {
-        data = json!({"to": heir.as_str()});
+        let to = json!(heir.as_str());
+        data.insert(String::from("to"), to.clone());
         if !asked {
-            contest.tell(EventKind::TransferRequested, Some(&candidate.node), freed, &data)?;
+            let request = json!({"to": to});
+            contest.tell(EventKind::TransferRequested, Some(&candidate.node), freed, &request)?;
         }
     }
-    contest.tell(EventKind::LeaderResigned, Some(&candidate.node), freed, &data)?;
+    contest.tell(resign.cause.event(), Some(&candidate.node), freed, &Value::Object(data))?;
     contest.save()
 }

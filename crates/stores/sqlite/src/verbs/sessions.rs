@@ -5,7 +5,7 @@ use std::time::Duration;
 use rusqlite::params;
 use serde_json::{Value, json};
 use tenure_core::{Age, NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
-use tenure_store::{EventKind, Open, StoreError, clock};
+use tenure_store::{Cause, EventKind, Open, Silence, StoreError, clock};
 
 use super::{Scope, history};
 use crate::error::Stop;
@@ -77,13 +77,13 @@ pub(crate) fn open(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
             if request.over != Some(stamp) {
                 return Ok(Opening::Occupied { pulse: occupant });
             }
-            end(scope, stamp.session, &request.node.id, Ending::Lapsed(occupant.age))?;
+            end(scope, stamp.session, &request.node.id, Ending::Lapsed(occupant))?;
         }
     }
     if let Some(earlier) = request.supersedes
         && let Some(live) = find(scope, earlier)?
     {
-        end(scope, earlier, &live.node, Ending::Superseded(live.pulse.age))?;
+        end(scope, earlier, &live.node, Ending::Superseded(live.pulse))?;
     }
     forget(scope, &request.node.id)?;
     register(scope, request)
@@ -172,9 +172,9 @@ pub(crate) fn renew(scope: &Scope<'_>, session: SessionId, sequence: Sequence) -
 }
 
 /// Closed and unknown sessions are left as they are.
-pub(crate) fn close(scope: &Scope<'_>, session: SessionId) -> Result<(), Stop> {
+pub(crate) fn close(scope: &Scope<'_>, session: SessionId, cause: Cause) -> Result<(), Stop> {
     match find(scope, session)? {
-        Some(live) => end(scope, session, &live.node, Ending::Closed),
+        Some(live) => end(scope, session, &live.node, Ending::Closed(cause)),
         None => Ok(()),
     }
 }
@@ -183,7 +183,7 @@ pub(crate) fn close(scope: &Scope<'_>, session: SessionId) -> Result<(), Stop> {
 pub(crate) fn retire(scope: &Scope<'_>, over: Stamp) -> Result<bool, Stop> {
     match find(scope, over.session)? {
         Some(live) if live.pulse.stamp == over => {
-            end(scope, over.session, &live.node, Ending::Lapsed(live.pulse.age))?;
+            end(scope, over.session, &live.node, Ending::Lapsed(live.pulse))?;
             Ok(true)
         }
         _ => Ok(false),
@@ -204,22 +204,29 @@ pub(crate) fn purge(scope: &Scope<'_>, older_than: Duration) -> Result<u64, Stop
 /// Why a session is over.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// Its node closed it.
-    Closed,
-    /// Its own process has opened another one; how old its last sign of life was.
-    Superseded(Age),
-    /// It was silent for its whole life; how old its last sign of life was.
-    Lapsed(Age),
+    /// It was closed.
+    Closed(Cause),
+    /// Its own process has opened another one; its last sign of life.
+    Superseded(Pulse),
+    /// It was silent for its whole life; its last sign of life.
+    Lapsed(Pulse),
 }
 
-/// Why a leader is lost, and how long ago it was last heard of, if that can be told.
-fn loss(reason: &str, age: Age) -> Value {
-    match age {
-        Age::Exact(age) => {
-            json!({"reason": reason, "silent_ms": u64::try_from(age.as_millis()).unwrap_or(u64::MAX)})
-        }
-        // Its clock was another one.
-        _ => json!({"reason": reason}),
+impl Ending {
+    /// How it is recorded in the elections that the session led.
+    fn told(self) -> (EventKind, Value) {
+        let (pulse, reopened) = match self {
+            Self::Closed(cause) => return (cause.event(), Value::Object(cause.data())),
+            Self::Superseded(pulse) => (pulse, true),
+            Self::Lapsed(pulse) => (pulse, false),
+        };
+        let silent = match pulse.age {
+            Age::Exact(age) => Some(age),
+            // Its clock was another one.
+            _ => None,
+        };
+        let silence = Silence { silent, ttl: Some(pulse.ttl), reopened };
+        (EventKind::LeaderLost, Value::Object(silence.data()))
     }
 }
 
@@ -228,11 +235,7 @@ fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> 
     let id = session.to_string();
     let state = if matches!(ending, Ending::Lapsed(_)) { "expired" } else { "left" };
     scope.execute("UPDATE tenure_sessions SET state = ?2 WHERE id = ?1", params![id, state])?;
-    let (freed, data) = match ending {
-        Ending::Closed => (EventKind::LeaderResigned, json!({})),
-        Ending::Superseded(age) => (EventKind::LeaderLost, loss("superseded", age)),
-        Ending::Lapsed(age) => (EventKind::LeaderLost, loss("lapsed", age)),
-    };
+    let (freed, data) = ending.told();
     history::free_all(scope, session, freed, node, &data)?;
     scope.execute("DELETE FROM tenure_candidates WHERE session = ?1", [&id])?;
     // Nothing is kept for a node that is no more.
@@ -241,8 +244,9 @@ fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> 
         params![scope.namespace, node.as_str()],
     )?;
     match ending {
-        Ending::Closed => history::tell_of_node(scope, EventKind::NodeLeft, node, &json!({})),
-        Ending::Superseded(_) => history::tell_of_node(scope, EventKind::NodeLeft, node, &data),
+        Ending::Closed(_) | Ending::Superseded(_) => {
+            history::tell_of_node(scope, EventKind::NodeLeft, node, &data)
+        }
         Ending::Lapsed(_) => history::tell_of_node(scope, EventKind::NodeExpired, node, &json!({})),
     }
 }

@@ -46,7 +46,7 @@ async fn asking_again_writes_nothing() {
             Standing::Refused { outranked: false, .. }
         ));
         win(&store, leader, "reports").await;
-        store.close(common::session(99)).await.unwrap();
+        store.close(common::session(99), Default::default()).await.unwrap();
     }
     assert_eq!(log_pages(&place), 0);
 }

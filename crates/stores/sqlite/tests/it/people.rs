@@ -93,7 +93,7 @@ async fn hand_edits_that_would_break_a_promise_are_refused() {
     }
     let refused = connection.execute_batch("DELETE FROM tenure_elections").unwrap_err().to_string();
     assert!(refused.contains("use Election::delete"), "{refused}");
-    store.close(node).await.unwrap();
+    store.close(node, Default::default()).await.unwrap();
     assert!(connection.execute_batch("UPDATE tenure_sessions SET state = 'live'").is_err());
     assert_eq!(store.read(name("reports")).await.unwrap().value.term.number(), 1);
 }

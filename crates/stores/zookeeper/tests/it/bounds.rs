@@ -76,7 +76,8 @@ async fn of_many_elections_only_the_histories_are_read_that_have_something_new()
     assert!(all.len() as u64 >= 2 * ELECTIONS);
     let after = all.last().unwrap().id;
 
-    let resign = Resign { session, election: name("e7"), attempt: 2, term: None, to: None };
+    let resign =
+        Resign { session, election: name("e7"), attempt: 2, term: None, to: None, cause: Default::default() };
     soon(store.resign(resign)).await.unwrap();
     let received = || {
         let connections = server.connections(0);

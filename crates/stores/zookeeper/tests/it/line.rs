@@ -77,7 +77,17 @@ async fn of_five_hundred_candidates_a_departure_wakes_one() {
     let number = |place: &str| u128::from_str_radix(place.split('-').nth(2).unwrap(), 16).unwrap();
     let leaves = SessionId::from_u128(number(&places[middle]));
     let election = name(ELECTION);
-    store.resign(Resign { session: leaves, election, attempt: 2, term: None, to: None }).await.unwrap();
+    store
+        .resign(Resign {
+            session: leaves,
+            election,
+            attempt: 2,
+            term: None,
+            to: None,
+            cause: Default::default(),
+        })
+        .await
+        .unwrap();
     let behind = SessionId::from_u128(number(&places[middle + 1]));
     let Standing::Queued { ahead, behind: pulse, .. } = claim(&store, behind, 3).await else {
         panic!("it does not lead")
@@ -120,7 +130,7 @@ async fn whoever_is_woken_finds_that_several_have_gone_at_once() {
     let person = person(&server).await;
     // Those in between first: whoever leads passes the lease on to the next who is there.
     for session in sessions[..3].iter().rev() {
-        store.close(*session).await.unwrap();
+        store.close(*session, Default::default()).await.unwrap();
     }
     until(async || line(&person).await.len() == 1).await;
     assert_eq!(claim(&store, sessions[3], 2).await, Standing::Leading { term: Term::new(2) });
@@ -159,7 +169,14 @@ async fn a_resignation_grants_the_lease_to_the_next_in_line_by_the_same_write() 
 }
 
 async fn resign(store: &ZooKeeperStore, session: SessionId, attempt: u64) {
-    let resign = Resign { session, election: name(ELECTION), attempt, term: None, to: None };
+    let resign = Resign {
+        session,
+        election: name(ELECTION),
+        attempt,
+        term: None,
+        to: None,
+        cause: Default::default(),
+    };
     store.resign(resign).await.unwrap();
 }
 
@@ -215,7 +232,10 @@ async fn a_place_that_bears_our_name_and_is_not_ours_is_refused() {
     let session = common::open_for(&store, 1, LONG).await;
     claim(&store, session, 1).await;
     let election = name(ELECTION);
-    store.resign(Resign { session, election, attempt: 2, term: None, to: None }).await.unwrap();
+    store
+        .resign(Resign { session, election, attempt: 2, term: None, to: None, cause: Default::default() })
+        .await
+        .unwrap();
     let person = person(&server).await;
     let forged = format!("{LINE}/c-7fffffff-{session}-");
     let anybody = zookeeper_client::Acls::anyone_all();

@@ -10,6 +10,7 @@ mod given;
 mod go;
 mod line;
 mod others;
+mod races;
 mod reads;
 mod rights;
 mod seed_defects;

@@ -142,7 +142,16 @@ impl Member {
         self.attempt += 1;
         let to = to.map(|to| NodeId::new(to).unwrap());
         let (election, attempt) = (election.clone(), self.attempt);
-        soon(self.store.resign(Resign { session: self.session, election, attempt, term, to })).await.unwrap();
+        soon(self.store.resign(Resign {
+            session: self.session,
+            election,
+            attempt,
+            term,
+            to,
+            cause: Default::default(),
+        }))
+        .await
+        .unwrap();
     }
 
     async fn renew(&mut self) {
@@ -199,7 +208,7 @@ async fn elect(ensemble: &Ensemble, round: usize) {
     assert_eq!(b.wait(&election).await, Some(a.session));
 
     // Another process closes the session of the leader: what it held goes to the next in line.
-    soon(store(2).close(a.session)).await.unwrap();
+    soon(store(2).close(a.session, Default::default())).await.unwrap();
     ensemble.all_show_holder("a session was closed", &election, Some((&b, third.next()))).await;
     ensemble.all_show_states("a session was closed", &[("a", NodeState::Left), live[1]]).await;
     b.lead("the leader's session was closed", &election).await;
@@ -207,7 +216,7 @@ async fn elect(ensemble: &Ensemble, round: usize) {
     let again = ensemble.ask(async |store| store.delete(election.clone(), true).await.unwrap().value).await;
     assert_eq!(again, [Deletion::Absent; 3], "an election is ended once");
     ensemble.all_show_last_event(&election, EventKind::ElectionDeleted).await;
-    soon(store(2).close(b.session)).await.unwrap();
+    soon(store(2).close(b.session, Default::default())).await.unwrap();
     ensemble.all_show_holder("a session was closed", &election, None).await;
 }
 
@@ -268,7 +277,7 @@ async fn divide(ensemble: &Ensemble, round: usize) {
     soon(worker.store.ledger().unwrap().acknowledge(release)).await.unwrap();
     holdings(Holding::Vacant).await;
     for member in [&coordinator, &worker] {
-        soon(store(2).close(member.session)).await.unwrap();
+        soon(store(2).close(member.session, Default::default())).await.unwrap();
     }
 }
 

@@ -21,7 +21,7 @@ async fn a_leader_is_told_that_it_lost_and_why() {
     let leadership = lead(&node).await;
     // Somebody else ends the session, as the guardian of a dead process does.
     let store = connect(&server.url()).await.unwrap();
-    store.close(node.session().unwrap()).await.unwrap();
+    store.close(node.session().unwrap(), Default::default()).await.unwrap();
     let reason = soon(leadership.lost()).await;
     assert!(matches!(reason, Reason::SessionLost | Reason::Superseded), "whichever it saw first: {reason:?}");
     assert!(leadership.check().is_err());
@@ -122,7 +122,14 @@ async fn to_resign_or_to_end_twice_is_answered() {
     let session = open_for(&store, 1, LONG).await;
     win(&store, session).await;
     for attempt in [2, 2, 3] {
-        let resign = Resign { session, election: name(ELECTION), attempt, term: None, to: None };
+        let resign = Resign {
+            session,
+            election: name(ELECTION),
+            attempt,
+            term: None,
+            to: None,
+            cause: Default::default(),
+        };
         store.resign(resign).await.unwrap();
     }
 }

@@ -31,15 +31,44 @@ fn events_of_leaders() -> Vec<Told> {
             "leader_lost",
             "alpha",
             2,
-            json!({"reason": "superseded", "silent_ms": 16662}),
-            "alpha lost term 2: the store was away or the process was held up (no sign of life for 16.7 s)",
+            json!({"reason": "lapsed", "silent_ms": 16662, "ttl_ms": 4000, "reopened": true}),
+            "alpha lost term 2: the store was away or the process was held up for longer than its ttl (no sign of \
+             life for 16.7 s)",
         ),
         (
             "leader_lost",
             "alpha",
             3,
-            json!({"reason": "superseded"}),
+            json!({"reason": "superseded", "reopened": true}),
             "alpha lost term 3: its process lost the session and opened a new one",
+        ),
+        (
+            "leader_lost",
+            "alpha",
+            3,
+            json!({"reason": "program_failed", "exit_code": 1}),
+            "alpha lost term 3: its program exited with code 1",
+        ),
+        (
+            "leader_lost",
+            "alpha",
+            3,
+            json!({"reason": "program_failed", "signal": 9}),
+            "alpha lost term 3: its program was killed by signal 9 (SIGKILL)",
+        ),
+        (
+            "leader_lost",
+            "alpha",
+            3,
+            json!({"reason": "process_ended", "witnessed": true}),
+            "alpha lost term 3: its process ended; its guardian noticed",
+        ),
+        (
+            "leader_resigned",
+            "alpha",
+            3,
+            json!({"exit_code": 0}),
+            "alpha gave up term 3: its program exited with code 0",
         ),
         ("leader_lost", "alpha", 4, json!({"reason": "bad_weather"}), "alpha lost term 4: bad weather"),
         ("leader_resigned", "alpha", 5, nobody.clone(), "alpha gave up term 5"),
@@ -72,7 +101,7 @@ fn other_events() -> Vec<Told> {
             "node_left",
             "beta",
             0,
-            json!({"reason": "superseded", "silent_ms": 7}),
+            json!({"reason": "superseded", "silent_ms": 7, "ttl_ms": 10_000, "reopened": true}),
             "beta left: its process opened a new session",
         ),
         ("node_expired", "beta", 0, nobody.clone(), "beta was silent for its whole ttl, and was retired"),
@@ -126,8 +155,8 @@ fn other_events() -> Vec<Told> {
             "leader_resigned",
             "beta",
             8,
-            json!({"exit_code": 3, "waited_ms": 1500, "nothing": null}),
-            "beta gave up term 8, exit code 3, waited 1.5 s",
+            json!({"tries": 3, "waited_ms": 1500, "nothing": null}),
+            "beta gave up term 8, tries 3, waited 1.5 s",
         ),
     ]
 }
@@ -159,6 +188,11 @@ fn every_event_is_told_in_words() {
     browser.picture("words", 1280, 1000, "light");
 }
 
+/// The store was away for longer than the ttl of 4 s, and the same process leads again.
+fn outage() -> Value {
+    json!({"reason": "lapsed", "silent_ms": 17_776, "ttl_ms": 4_000, "reopened": true})
+}
+
 /// Four terms in the four minutes before noon.
 fn terms() -> Vec<Value> {
     vec![
@@ -169,7 +203,7 @@ fn terms() -> Vec<Value> {
         line("11:58:40.000", "transfer_requested", "beta", 2, json!({"to": "gamma"})),
         line("11:58:40.000", "leader_resigned", "beta", 2, json!({"to": "gamma"})),
         line("11:58:40.000", "leader_elected", "gamma", 3, json!({})),
-        line("11:59:20.000", "leader_lost", "gamma", 3, json!({"reason": "superseded", "silent_ms": 16_662})),
+        line("11:59:20.000", "leader_lost", "gamma", 3, outage()),
         line("11:59:20.024", "leader_elected", "gamma", 4, json!({})),
     ]
 }
@@ -182,8 +216,9 @@ fn the_strip_of_terms_has_a_legend_and_an_axis_and_starts_with_the_election() {
         each(&mut browser, "#terms li", "e.textContent"),
         [
             "term 4 gamma from 11:59:20.024, leads",
-            "nobody led for at most 16.7 s",
-            "term 3 gamma from 11:58:40.000 for 23.3 s, then: the store was away or the process was held up",
+            "nobody led for 13.8 s",
+            "term 3 gamma from 11:58:40.000 for 26.2 s, then: the store was away or the process was held up for \
+             longer than its ttl",
             "term 2 beta from 11:57:40.000 for 1 min 0 s, then: resigned: asked to make way for gamma",
             "nobody led for at most 10.0 s",
             "term 1 alpha from 11:56:30.000 for 1 min 0 s, then: silent for its whole ttl",
@@ -198,7 +233,7 @@ fn the_strip_of_terms_has_a_legend_and_an_axis_and_starts_with_the_election() {
             "nobody: nobody led for at most 10.0 s",
             "term: term 2 beta",
             "term: term 3 gamma",
-            "nobody: nobody led for at most 16.7 s",
+            "nobody: nobody led for 13.8 s",
             "term: term 4 gamma",
         ]
     );

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream;
 use serde_json::{Value, json};
+use tenure::{EventKind, EventRecord, Term, TermEnd};
 
 use super::crowd::page;
 
@@ -18,7 +19,24 @@ const NOON: &str = "2026-11-16T12:00:00.000000Z";
 /// A line of history, at a time of that day.
 pub fn line(time: &str, event: &str, node: &str, term: u64, data: Value) -> Value {
     let time = format!("2026-11-16T{time}000Z");
-    json!({"time": time, "event": event, "election": ELECTION, "node": node, "term": term, "data": data})
+    let record = EventRecord {
+        id: 0,
+        sequence: 0,
+        time: humantime::parse_rfc3339(&time).unwrap(),
+        // What the page alone knows of ends no term.
+        kind: EventKind::from_name(event).unwrap_or(EventKind::ElectionStarted),
+        election: None,
+        node: None,
+        term: Term::new(term),
+        data: data.to_string(),
+    };
+    let mut line =
+        json!({"time": time, "event": event, "election": ELECTION, "node": node, "term": term, "data": data});
+    if let Some(end) = TermEnd::of(&record) {
+        let text = |moment| humantime::format_rfc3339_micros(moment).to_string();
+        line["led_until"] = json!({"earliest": text(end.earliest), "latest": text(end.latest)});
+    }
+    line
 }
 
 /// Serves until the test ends.

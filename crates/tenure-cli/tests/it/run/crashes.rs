@@ -16,10 +16,12 @@ fn when_the_program_is_killed_the_successor_runs_at_once() {
     stage.beat_of("beta", 0);
     assert_eq!(first.code(), 137);
     assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
+    let killed = ["leader_lost", "program_failed", "its program was killed by signal 9 (SIGKILL)"];
+    assert_eq!(stage.end_of(1), killed);
 }
 
 #[test]
-fn when_the_supervisor_is_killed_its_guardian_ends_the_tree_and_then_resigns() {
+fn when_the_supervisor_is_killed_its_guardian_ends_the_tree_and_then_closes_its_session() {
     let stage = Stage::new();
     let first = stage.run_with("alpha", &["--ttl", NEVER], &witness::command(), |command| {
         command.env(DEAF, "1");
@@ -32,6 +34,13 @@ fn when_the_supervisor_is_killed_its_guardian_ends_the_tree_and_then_resigns() {
     assert!(!lives(beat.pid));
     until("the guardian leaves", || (!lives(guardian)).then_some(()));
     assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
+    // It has not resigned, and the history says who knew.
+    let gone = ["leader_lost", "process_ended", "its process ended; its guardian noticed"];
+    assert_eq!(stage.end_of(1), gone);
+    let events = stage.tenure().args(["events"]).output().unwrap();
+    let events = String::from_utf8(events.stdout).unwrap();
+    let told = "reason=process_ended  witnessed=true  (its process ended; its guardian noticed)";
+    assert_eq!(events.matches(told).count(), 2, "of the leader and of its node: {events}");
 }
 
 #[test]
@@ -62,6 +71,7 @@ fn when_the_guardian_is_killed_the_program_ends_and_the_supervisor_resigns() {
     assert!(!lives(beat.pid));
     assert!(first.said().contains("the guardian was killed"), "{}", first.said());
     assert_eq!(witness::no_overlap(&stage.log()), [1, 2]);
+    assert_eq!(stage.end_of(1)[..2], ["leader_lost", "program_failed"]);
 }
 
 #[test]

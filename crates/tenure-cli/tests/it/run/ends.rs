@@ -35,6 +35,45 @@ fn how_the_program_ended_and_who_runs_it_next_is_said() {
 }
 
 #[test]
+fn how_the_program_ended_is_in_the_history() {
+    let stage = Stage::new();
+    let failed = |words| ["leader_lost", "program_failed", words];
+    for (term, (script, end)) in (1..).zip([
+        ("exit 1", failed("its program exited with code 1")),
+        ("kill -9 $$", failed("its program was killed by signal 9 (SIGKILL)")),
+        ("exit 0", ["leader_resigned", "", "it resigned (its program exited with code 0)"]),
+    ]) {
+        stage.run("alpha", &["--ttl", NEVER], &sh(script)).code();
+        assert_eq!(stage.end_of(term), end, "{script}");
+    }
+    // One that was told to stop has not failed, however it ended.
+    let mut run = stage.run("alpha", &["--ttl", NEVER], &sh("sleep 1000"));
+    run.until_said("leading");
+    run.signal(rustix::process::Signal::TERM);
+    run.end();
+    assert_eq!(stage.end_of(4), ["leader_resigned", "", "it resigned"]);
+}
+
+#[test]
+fn copies_that_fail_one_after_the_other_leave_a_line_that_says_so() {
+    let stage = Stage::new();
+    let go = stage.path("go");
+    let script = format!("while ! test -e {}; do sleep 0.05; done; exit $1", go.display());
+    let copy = |node: &str, code: &str| {
+        let program = ["sh", "-c", &script, "job", code].map(str::to_owned);
+        stage.run(node, &["--ttl", NEVER, "--restart", "never"], &program)
+    };
+    let mut first = copy("alpha", "3");
+    first.until_said("leading");
+    let mut second = copy("beta", "4");
+    second.until_said("waiting:");
+    std::fs::write(go, "").unwrap();
+    assert_eq!((first.code(), second.code()), (3, 4));
+    let words = "the program has failed on one copy after the other: on `alpha` (code 3) and here (code 4)";
+    assert!(second.said().contains(words), "{}", second.said());
+}
+
+#[test]
 fn with_once_no_copy_runs_a_program_that_has_succeeded() {
     let stage = Stage::new();
     let (go, count) = (stage.path("go"), stage.path("count"));

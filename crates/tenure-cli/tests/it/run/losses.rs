@@ -72,6 +72,34 @@ fn a_store_that_goes_away_while_leading_ends_the_program_and_its_return_starts_i
 }
 
 #[test]
+fn an_outage_of_the_store_is_told_as_long_as_it_was() {
+    let stage = Stage::new();
+    let _first = deaf(&stage, "alpha", &["--ttl", "6s"]);
+    let beat = stage.beat_of("alpha", 0);
+    stage.place().take_away();
+    // Nothing is renewed from here on, so the lease ends within a ttl; and then nobody leads for two seconds more.
+    let back = now() + 8_000_000_000;
+    until("the program is gone", || (!lives(beat.pid)).then_some(()));
+    until("the lease has been over for two seconds", || (now() > back).then_some(()));
+    stage.place().bring_back();
+    let again = stage.beat_of("alpha", back);
+    let told = stage.explained(again.term);
+    assert_eq!(
+        (&told["previous_ended"], &told["previous_reason"]),
+        (&"leader_lost".into(), &"lapsed".into())
+    );
+    let gap = told["gap_ms"].as_u64().unwrap();
+    assert!(gap >= 2_000, "{told}");
+    assert_eq!(told["gap_at_least_ms"], gap, "it is known when the lease ended: {told}");
+    let why = told["previous_why"].as_str().unwrap();
+    assert!(why.contains("longer than its ttl of 6") && why.contains("because the store was away"), "{why}");
+    let said =
+        stage.tenure().args(["explain", "nightly", "--term", &again.term.to_string()]).output().unwrap();
+    let said = String::from_utf8(said.stdout).unwrap();
+    assert!(said.contains("\nNobody led for ") && !said.contains("at most"), "{said}");
+}
+
+#[test]
 fn a_store_that_goes_away_while_waiting_is_waited_for() {
     let stage = Stage::new();
     let mut first = stage.witness("alpha", &["--ttl", TTL]);

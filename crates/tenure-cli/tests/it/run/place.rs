@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use tenure_testkit::proxy::Proxy;
 use tenure_testkit::server::{MariaDb, Postgres, ZooKeeper, free_port};
 
 /// Which kind of store.
@@ -50,6 +51,28 @@ impl Place {
             Self::ZooKeeper(servers) => servers.borrow().url_as("app:secret"),
             Self::Raft(witness) => witness.borrow().group.clone(),
         }
+    }
+
+    /// A proxy before its server, and the URL of the store by way of it.
+    pub fn by_proxy(&self) -> (Proxy, String) {
+        let port = match self {
+            Self::Postgres(server) => server.borrow().port(),
+            Self::MySql(server) => server.borrow().port(),
+            _ => panic!("no test has a proxy before this store"),
+        };
+        let proxy = Proxy::before(port);
+        let url = self.url().replace(&format!(":{port}/"), &format!(":{}/", proxy.port()));
+        (proxy, url)
+    }
+
+    /// Tells the request to its server by which a session is closed.
+    pub fn is_closing(&self) -> impl FnMut(&[u8]) -> bool + Send + use<> {
+        let words: &[u8] = match self {
+            Self::Postgres(_) => b".close($1",
+            Self::MySql(_) => b"CALL tenure_close(",
+            _ => panic!("no test has a proxy before this store"),
+        };
+        move |said| said.windows(words.len()).any(|window| window == words)
     }
 
     /// The database of a store that is a file.

@@ -135,6 +135,19 @@ impl Stage {
         })
     }
 
+    /// What `tenure explain` says of this term, for programs.
+    pub fn explained(&self, term: u64) -> serde_json::Value {
+        let asked =
+            self.tenure().args(["explain", "nightly", "--json", "--term", &term.to_string()]).output();
+        serde_json::from_slice(&asked.unwrap().stdout).unwrap()
+    }
+
+    /// How it says that this term ended: the event, the reason, and the words.
+    pub fn end_of(&self, term: u64) -> [String; 3] {
+        let told = self.explained(term);
+        ["ended_by", "reason", "why"].map(|key| told[key].as_str().unwrap_or_default().to_owned())
+    }
+
     pub fn printed(&self, node: &str) -> String {
         std::fs::read_to_string(self.path(&format!("{node}.printed"))).unwrap()
     }

@@ -3,6 +3,8 @@
 
 #[path = "../run/crashes.rs"]
 mod crashes;
+#[path = "../run/hangs.rs"]
+mod hangs;
 #[path = "../run/losses.rs"]
 mod losses;
 #[path = "../run/partitions.rs"]

@@ -26,7 +26,9 @@ const counting = (number, one, many) => number + ' ' + (number === 1 ? one : man
 // Why a leader lost its term. Where the store was asked for it, the data says how long it had been silent.
 const REASONS = {
   lapsed: 'silent for its whole ttl',
-  superseded: 'the store was away or the process was held up',
+  superseded: 'its process lost the session and opened a new one',
+  program_failed: 'its program failed',
+  process_ended: 'its process ended; its guardian noticed',
   store_away: 'the store was away',
   session_lost: 'its session was over on the store',
   store_changed: 'another store, or another history of it, answered',
@@ -41,8 +43,18 @@ const REASONS = {
   resigned: 'resigned',
   asked: 'asked to make way',
 };
+const SIGNALS = { 1: 'SIGHUP', 2: 'SIGINT', 3: 'SIGQUIT', 4: 'SIGILL', 6: 'SIGABRT', 7: 'SIGBUS', 8: 'SIGFPE', 9: 'SIGKILL', 11: 'SIGSEGV', 13: 'SIGPIPE', 15: 'SIGTERM' };
+// How a program ended, which is why its node gave the term up or lost it.
+const program = (data) => {
+  if (typeof data.exit_code === 'number') return 'its program exited with code ' + data.exit_code;
+  if (typeof data.signal !== 'number') return '';
+  return 'its program was killed by signal ' + data.signal + (Object.hasOwn(SIGNALS, data.signal) ? ' (' + SIGNALS[data.signal] + ')' : '');
+};
+// Where these keys are in the data, the sentence has used them.
+const OF_A_LOSS = ['reason', 'silent_ms', 'ttl_ms', 'reopened', 'witnessed', 'exit_code', 'signal'];
 const reason = (data) => {
-  if (data.reason === 'superseded' && typeof data.silent_ms !== 'number') return 'its process lost the session and opened a new one';
+  if (program(data)) return program(data);
+  if (data.reason === 'lapsed' && data.reopened) return 'the store was away or the process was held up for longer than its ttl';
   return Object.hasOwn(REASONS, data.reason) ? REASONS[data.reason] : spaced(data.reason || 'lost');
 };
 const spaced = (text) => String(text).replaceAll('_', ' ');
@@ -75,15 +87,15 @@ function shares(of) {
 const SENTENCES = {
   election_started: [[], (e) => 'the election began: ' + e.node + ' was the first to stand'],
   leader_elected: [[], (e) => e.node + ' was elected under term ' + e.term],
-  leader_lost: [['reason', 'silent_ms'], (e) => e.node + ' lost term ' + e.term + ': ' + reason(e.data) +
+  leader_lost: [OF_A_LOSS, (e) => e.node + ' lost term ' + e.term + ': ' + reason(e.data) +
     (typeof e.data.silent_ms === 'number' ? ' (no sign of life for ' + length(e.data.silent_ms) + ')' : '')],
-  leader_resigned: [['to', 'reason'], (e) => e.node + ' gave up term ' + e.term + (e.data.to ? ' for ' + e.data.to : '') + (e.data.reason ? ': ' + reason(e.data) : '')],
+  leader_resigned: [['to', 'reason', 'exit_code'], (e) => e.node + ' gave up term ' + e.term + (e.data.to ? ' for ' + e.data.to : '') + (e.data.reason || program(e.data) ? ': ' + reason(e.data) : '')],
   leader_changed: [['previous', 'new'], (e) => 'leadership went ' + (e.data.previous ? 'from ' + e.data.previous + ' to ' : 'to ') + (e.data.new || e.node)],
   transfer_requested: [['to'], (e) => (e.node || 'the leader') + ' was asked to make way' + (e.data.to ? ' for ' + e.data.to : '')],
   election_deleted: [[], () => 'the election was deleted'],
   node_joined: [['hostname', 'pid', 'version', 'address'], (e) => e.node + ' registered' + (e.data.hostname ? ' on ' + e.data.hostname : '') +
     (e.data.pid ? ', process ' + e.data.pid : '') + (e.data.version ? ', version ' + e.data.version : '') + (e.data.address ? ', at ' + e.data.address : '')],
-  node_left: [['reason', 'silent_ms'], (e) => e.node + ' left' + (e.data.reason === 'superseded' ? ': its process opened a new session' : e.data.reason ? ': ' + reason(e.data) : '')],
+  node_left: [OF_A_LOSS, (e) => e.node + ' left' + (e.data.reopened ? ': its process opened a new session' : e.data.reason || program(e.data) ? ': ' + reason(e.data) : '')],
   node_expired: [[], (e) => e.node + ' was silent for its whole ttl, and was retired'],
   node_unhealthy: [['problem'], (e) => 'the health check of ' + e.node + ' fails' + (e.data.problem ? ': ' + e.data.problem : '')],
   node_healthy: [[], (e) => 'the health check of ' + e.node + ' passes again'],
@@ -130,11 +142,14 @@ function terms() {
     else if (event.event === 'transfer_requested') asked = ': asked to make way' + (data.to ? ' for ' + data.to : '');
     else if (event.event === 'leader_elected') { found.push({ term: event.term, node: event.node, from: at, until: null, why: '', silent: false }); asked = null; }
     else if (last && last.until === null) {
-      // Who fell silent may have led on for a while: the gap that begins there is as long as it says, at most.
-      last.silent = typeof data.silent_ms === 'number';
-      last.until = Math.max(last.from, at - (last.silent ? data.silent_ms : 0));
-      const more = rest(data, ['reason', 'silent_ms', 'to']);
-      last.why = event.event === 'leader_lost' ? reason(data) : 'resigned' + (asked || (data.reason ? ': ' + reason(data) : data.to ? ': handed over to ' + data.to : ''));
+      // The node that serves this page has worked it out. Who fell silent may have led on for a while: the gap that
+      // begins there is as long as it says, at most.
+      const led = event.led_until || { earliest: event.time, latest: event.time };
+      last.silent = led.earliest !== led.latest;
+      last.until = Math.max(last.from, Date.parse(led.earliest));
+      const more = rest(data, [...OF_A_LOSS, 'to']);
+      last.why = event.event === 'leader_lost' ? reason(data) :
+        'resigned' + (asked || (data.reason || program(data) ? ': ' + reason(data) : data.to ? ': handed over to ' + data.to : ''));
       if (more.length) last.why += ', ' + more.join(', ');
     }
   }

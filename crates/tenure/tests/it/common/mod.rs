@@ -16,9 +16,9 @@ use tenure::{
 };
 use tenure_core::{Capabilities, NodeId, Opening, Record, Renewal, Sequence, Stamp, Standing};
 use tenure_store::{
-    Arranged, Arrangement, Candidate, Claim, Declaration, Deletion, Enlistment, Finding, HealthReport, Hints,
-    Leaf, Ledger, LedgerQuery, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply,
-    Resign, Survey,
+    Arranged, Arrangement, Candidate, Cause, Claim, Declaration, Deletion, Enlistment, Finding, HealthReport,
+    Hints, Leaf, Ledger, LedgerQuery, Open, Options, Pending, Petitioned, Publication, Published, Release,
+    Reply, Resign, Survey,
 };
 
 pub use tenure_testkit::patience::HANG;
@@ -183,8 +183,8 @@ impl Store for Wrapped {
     fn resign(&self, request: Resign) -> Pending<'_, Reply<()>> {
         self.pass("resign", || self.inner.resign(request))
     }
-    fn close(&self, session: SessionId) -> Pending<'_, Reply<()>> {
-        self.pass("close", move || self.inner.close(session))
+    fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
+        self.pass("close", move || self.inner.close(session, cause))
     }
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
         self.pass("read", || self.inner.read(election))

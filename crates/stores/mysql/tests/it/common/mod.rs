@@ -1,6 +1,8 @@
 //! What the tests of this store share: a server, a person with a client, and the stage of all SQL stores.
 #![allow(dead_code, reason = "every test file uses its own part of it")]
 
+mod replication;
+
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -95,7 +97,7 @@ impl SqlServer for Place {
     }
 
     fn start_primary() -> Self {
-        Self(MariaDb::start_with(&[FAST, "log-bin=log", "server-id=1"]))
+        Self(MariaDb::start_with(&[&[FAST, "log-bin=log", "server-id=1"], replication::settings()].concat()))
     }
 
     fn start_on_a_small_disk() -> Self {
@@ -139,25 +141,21 @@ impl SqlServer for Place {
 
     /// From the first line of the log on: a new server has what its primary had before that.
     async fn replica(&self) -> Self {
-        let replica = Self(MariaDb::start_with(&[FAST, "log-bin=log", "server-id=2", "read-only=1"]));
-        let primary = format!(
-            "CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {}, MASTER_USER = 'keeper',
-             MASTER_PASSWORD = 'secret', MASTER_USE_GTID = slave_pos",
-            self.port()
-        );
-        for sql in [&*primary, "START SLAVE"] {
-            ask(&replica, sql).await;
+        let settings = [FAST, "log-bin=log", "server-id=2", "read-only=1"];
+        let replica = Self(MariaDb::start_with(&[&settings, replication::settings()].concat()));
+        for sql in replication::follow(self.port()) {
+            ask(&replica, &sql).await;
         }
         replica
     }
 
     async fn catch_up(&self, primary: &Self) {
-        let position = ask(primary, "SELECT @@GLOBAL.gtid_binlog_pos").await;
-        assert_eq!(ask(self, &format!("SELECT MASTER_GTID_WAIT('{position}', 60)")).await, "0");
+        let position = ask(primary, replication::position()).await;
+        assert_eq!(ask(self, &replication::wait(&position)).await, "0");
     }
 
     async fn promote(&self) {
-        for sql in ["STOP SLAVE", "RESET SLAVE ALL", "SET GLOBAL read_only = 0"] {
+        for sql in replication::promote() {
             ask(self, sql).await;
         }
     }

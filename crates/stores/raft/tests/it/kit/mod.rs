@@ -96,6 +96,7 @@ pub async fn term(store: &RaftStore, node: &str) -> Term {
                 attempt: 2,
                 term: Some(term),
                 to: None,
+                cause: Default::default(),
             };
             patiently(async || store.resign(resign.clone()).await).await;
             term

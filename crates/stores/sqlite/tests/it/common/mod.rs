@@ -70,7 +70,7 @@ pub fn claiming(session: SessionId, election: &str) -> Claim {
 }
 
 pub fn resigning(session: SessionId, election: &str) -> Resign {
-    Resign { session, election: name(election), attempt: 2, term: None, to: None }
+    Resign { session, election: name(election), attempt: 2, term: None, to: None, cause: Default::default() }
 }
 
 /// Claims an election that is free.
