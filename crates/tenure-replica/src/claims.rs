@@ -1,7 +1,7 @@
 //! Claims: how a lease is granted, or why it is not.
 
 use serde_json::json;
-use tenure_core::{ElectionName, NodeId, Standing, Term};
+use tenure_core::{ElectionName, NodeId, SessionId, Standing, Term};
 use tenure_store::{Claim, EventKind, StoreError};
 
 use crate::space::{Grant, Waiting};
@@ -45,7 +45,10 @@ impl Transaction<'_> {
             self.retire(over);
         }
         match self.obstacle(claim, &node, disinherits, courteous) {
-            None => Ok(Standing::Leading { term: self.grant(claim, node) }),
+            None => {
+                let term = self.grant(&claim.election, claim.session, node, claim.attempt);
+                Ok(Standing::Leading { term })
+            }
             Some(obstacle) => {
                 self.wait(claim, node);
                 let seen = self.record(&claim.election);
@@ -66,23 +69,28 @@ impl Transaction<'_> {
         (courteous && election.waiting.iter().any(outranks)).then_some(Obstacle::Outranked)
     }
 
-    fn grant(&mut self, claim: &Claim, node: NodeId) -> Term {
-        self.start(&claim.election, &node);
-        if let Ok(session) = self.live(claim.session) {
+    pub(crate) fn grant(
+        &mut self,
+        name: &ElectionName,
+        session: SessionId,
+        node: NodeId,
+        attempt: u64,
+    ) -> Term {
+        self.start(name, &node);
+        if let Ok(session) = self.live(session) {
             session.grants += 1;
         }
-        let election = self.space.elections.entry(claim.election.clone()).or_default();
+        let election = self.space.elections.entry(name.clone()).or_default();
         let term = election.term().next();
         election.granted = term;
         election.heir = None;
-        election.waiting.retain(|waiting| waiting.session != claim.session);
-        election.grant =
-            Some(Grant { session: claim.session, node: node.clone(), term, attempt: claim.attempt });
+        election.waiting.retain(|waiting| waiting.session != session);
+        election.grant = Some(Grant { session, node: node.clone(), term, attempt });
         let previous = election.last_leader.replace(node.clone());
-        self.tell(EventKind::LeaderElected, &claim.election, Some(&node), term, &json!({}));
+        self.tell(EventKind::LeaderElected, name, Some(&node), term, &json!({}));
         if let Some(previous) = previous.filter(|previous| *previous != node) {
             let data = json!({"previous": previous.as_str(), "new": node.as_str()});
-            self.tell(EventKind::LeaderChanged, &claim.election, Some(&node), term, &data);
+            self.tell(EventKind::LeaderChanged, name, Some(&node), term, &data);
         }
         term
     }

@@ -4,7 +4,7 @@
 //! [`Moment`]s, make the same state wherever they are applied. A store inside one process keeps one replica
 //! under a lock; a store that replicates a log keeps one on every member, and writes it down as it is.
 //!
-//! The rules themselves are in `sessions.rs` (open, renew, close), `claims.rs` (claim), `resignation.rs`,
+//! The rules themselves are in `sessions.rs` (open, renew, close), `claims.rs` (claim), `resignation.rs`, `succession.rs`,
 //! `petition.rs`, `deletion.rs`, `declaration.rs` and `ledger.rs` (partitions); what is kept is in `space.rs` and `history.rs`.
 
 mod claims;
@@ -19,6 +19,7 @@ mod replica;
 mod resignation;
 mod sessions;
 mod space;
+mod succession;
 mod transaction;
 
 pub use replica::{Ages, Moment, News, Replica};

@@ -32,25 +32,18 @@ impl Transaction<'_> {
         };
 
         let asked = election.petition.as_ref().is_some_and(|petition| petition.term == grant.term);
-        let heir = match &resign.to {
-            // A lease kept for somebody who does not stand would wait for nobody.
-            Some(to) => Some(to.clone()).filter(stands),
-            // Whoever was asked to make way may stand again at once, but not win before the first in line.
-            None if asked => self.candidates(&resign.election).into_iter().map(|first| first.node).next(),
-            None => None,
-        };
-        if let Some(election) = self.space.elections.get_mut(&resign.election) {
-            election.heir.clone_from(&heir);
-        }
+        let successor = self.successor(&resign.election, resign.to.as_ref());
+        let named = |node: &NodeId| asked || resign.to.as_ref() == Some(node);
         let (election, node) = (&resign.election, Some(&grant.node));
         let mut data = resign.cause.data();
-        if let Some(heir) = &heir {
-            let to = json!(heir.as_str());
+        if let Some(successor) = successor.as_ref().filter(|successor| named(&successor.node)) {
+            let to = json!(successor.node.as_str());
             data.insert(String::from("to"), to.clone());
             if !asked {
                 self.tell(EventKind::TransferRequested, election, node, grant.term, &json!({"to": to}));
             }
         }
         self.tell(resign.cause.event(), election, node, grant.term, &Value::Object(data));
+        self.pass_on(election, successor);
     }
 }

@@ -167,6 +167,9 @@ impl Transaction<'_> {
         };
         for (election, term) in freed {
             self.tell(kind, &election, Some(&node), term, &data);
+            if matches!(ending, Ending::Closed(_)) {
+                self.pass_on(&election, self.successor(&election, None));
+            }
         }
         match ending {
             Ending::Closed(_) | Ending::Superseded => self.tell_of_node(EventKind::NodeLeft, &node, &data),

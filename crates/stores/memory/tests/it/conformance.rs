@@ -12,7 +12,6 @@ async fn fresh() -> Fixture {
         let connection: Arc<dyn Store> = Arc::new(store.with(options));
         std::future::ready(connection)
     })
-    .freeing_leases()
 }
 
 tenure_testkit::conformance!(fresh);

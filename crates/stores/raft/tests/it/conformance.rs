@@ -21,7 +21,6 @@ async fn fresh() -> Fixture {
             }
         }
     })
-    .freeing_leases()
 }
 
 tenure_testkit::conformance!(fresh);
