@@ -9,6 +9,7 @@ use super::Scope;
 use super::contest::{Contest, term};
 use super::reading::candidates;
 use super::sessions::{live, retire};
+use super::succession::Successor;
 use crate::error::Stop;
 use crate::rows::whole;
 
@@ -50,7 +51,10 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
     }
     start(&mut contest, &candidate.node)?;
     match obstacle(scope, &contest, claim, &candidate.node, disinherited, courteous)? {
-        None => grant(scope, contest, claim, candidate.node),
+        None => {
+            let (session, attempt) = (claim.session, whole(claim.attempt)?);
+            grant(scope, contest, Successor { session, node: candidate.node, attempt })
+        }
         Some(obstacle) => {
             contest.save()?;
             wait(scope, claim)?;
@@ -90,7 +94,11 @@ fn obstacle(
     Ok(candidates(scope, &claim.election)?.iter().any(outranks).then_some(Obstacle::Outranked))
 }
 
-fn grant(scope: &Scope<'_>, mut contest: Contest<'_>, claim: &Claim, node: NodeId) -> Result<Standing, Stop> {
+pub(super) fn grant(
+    scope: &Scope<'_>,
+    mut contest: Contest<'_>,
+    Successor { session, node, attempt }: Successor,
+) -> Result<Standing, Stop> {
     let previous = contest.row.leader.replace(node.clone());
     if contest.row.session.take().is_some() {
         // Its session was ended by hand, so nobody has told of its loss yet.
@@ -103,8 +111,8 @@ fn grant(scope: &Scope<'_>, mut contest: Contest<'_>, claim: &Claim, node: NodeI
     }
     let granted = contest.next_term()?;
     contest.row.term = granted;
-    contest.row.session = Some(claim.session);
-    contest.row.attempt = whole(claim.attempt)?;
+    contest.row.session = Some(session);
+    contest.row.attempt = attempt;
     contest.row.heir = None;
     contest.row.acquired_at = Some(scope.moment.wall.clone());
     contest.tell(EventKind::LeaderElected, Some(&node), granted, &json!({}))?;
@@ -115,11 +123,11 @@ fn grant(scope: &Scope<'_>, mut contest: Contest<'_>, claim: &Claim, node: NodeI
     contest.save()?;
     scope.execute(
         "UPDATE tenure_sessions SET grants = grants + 1 WHERE id = ?1",
-        params![claim.session.to_string()],
+        params![session.to_string()],
     )?;
     scope.execute(
         "DELETE FROM tenure_candidates WHERE namespace = ?1 AND election = ?2 AND session = ?3",
-        params![scope.namespace, claim.election.as_str(), claim.session.to_string()],
+        params![scope.namespace, contest.name.as_str(), session.to_string()],
     )?;
     Ok(Standing::Leading { term: term(granted) })
 }

@@ -13,6 +13,7 @@ mod reading;
 mod resignation;
 mod scope;
 mod sessions;
+mod succession;
 
 pub(crate) use claim::claim;
 pub(crate) use declaration::declare;

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use tenure_store::{EventKind, Resign};
 
 use super::Scope;
+use super::claim::grant;
 use super::contest::{Contest, term};
-use super::reading::candidates;
 use super::sessions::find;
+use super::succession::successor;
 use crate::error::Stop;
 use crate::rows::whole;
 
@@ -39,17 +40,11 @@ pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
     contest.row.session = None;
     let freed = contest.row.term;
     let asked = contest.row.asked == freed;
-    let mut standing = candidates(scope, &resign.election)?.into_iter().map(|candidate| candidate.node);
-    contest.row.heir = match &resign.to {
-        // A lease kept for somebody who does not stand would wait for nobody.
-        Some(to) => standing.find(|node| node == to),
-        // Whoever was asked to make way may stand again at once, but not win before the first in line.
-        None if asked => standing.next(),
-        None => None,
-    };
+    let next = successor(scope, &resign.election, resign.to.as_ref())?;
+    let named = next.as_ref().filter(|next| asked || resign.to.as_ref() == Some(&next.node));
     let mut data = resign.cause.data();
-    if let Some(heir) = &contest.row.heir {
-        let to = json!(heir.as_str());
+    if let Some(named) = named {
+        let to = json!(named.node.as_str());
         data.insert(String::from("to"), to.clone());
         if !asked {
             let request = json!({"to": to});
@@ -57,5 +52,8 @@ pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
         }
     }
     contest.tell(resign.cause.event(), Some(&candidate.node), freed, &Value::Object(data))?;
-    contest.save()
+    match next {
+        Some(next) => grant(scope, contest, next).map(drop),
+        None => contest.save(),
+    }
 }

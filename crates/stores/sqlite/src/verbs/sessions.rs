@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tenure_core::{Age, NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
 use tenure_store::{Cause, EventKind, Open, Silence, StoreError, clock};
 
+use super::succession::pass_on_all;
 use super::{Scope, history};
 use crate::error::Stop;
 use crate::moment;
@@ -236,8 +237,11 @@ fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> 
     let state = if matches!(ending, Ending::Lapsed(_)) { "expired" } else { "left" };
     scope.execute("UPDATE tenure_sessions SET state = ?2 WHERE id = ?1", params![id, state])?;
     let (freed, data) = ending.told();
-    history::free_all(scope, session, freed, node, &data)?;
     scope.execute("DELETE FROM tenure_candidates WHERE session = ?1", [&id])?;
+    if matches!(ending, Ending::Closed(_)) {
+        pass_on_all(scope, session, node, freed, &data)?;
+    }
+    history::free_all(scope, session, freed, node, &data)?;
     // Nothing is kept for a node that is no more.
     scope.execute(
         "UPDATE tenure_elections SET heir = NULL WHERE namespace = ?1 AND heir = ?2",

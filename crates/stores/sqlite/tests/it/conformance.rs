@@ -16,7 +16,6 @@ async fn fresh() -> Fixture {
             Arc::new(store) as Arc<dyn Store>
         }
     })
-    .freeing_leases()
 }
 
 tenure_testkit::conformance!(fresh);

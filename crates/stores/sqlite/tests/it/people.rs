@@ -48,20 +48,21 @@ async fn the_command_line_shows_who_leads() {
 }
 
 #[tokio::test]
-async fn a_lease_is_shown_as_held_kept_free_or_deleted() {
+async fn a_lease_is_shown_as_held_free_or_deleted() {
     let place = place();
     let store = place.store().await;
     let (first, second) = (open(&store, 1).await, open(&store, 2).await);
     let state = || -> String {
-        place.by_hand().query_row("SELECT state FROM tenure_leases", [], |row| row.get(0)).unwrap()
+        let sql = "SELECT state || coalesce(' by ' || leader, '') FROM tenure_leases";
+        place.by_hand().query_row(sql, [], |row| row.get(0)).unwrap()
     };
     win(&store, first, "reports").await;
-    assert_eq!(state(), "held");
+    assert_eq!(state(), "held by n1");
     store.claim(claiming(second, "reports")).await.unwrap();
     let mut resign = resigning(first, "reports");
     resign.to = Some(tenure_core::NodeId::new("n2").unwrap());
     store.resign(resign).await.unwrap();
-    assert_eq!(state(), "kept for n2");
+    assert_eq!(state(), "held by n2");
     store.resign(resigning(second, "reports")).await.unwrap();
     assert_eq!(state(), "free");
     store.delete(name("reports"), false).await.unwrap();
