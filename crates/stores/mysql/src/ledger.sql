@@ -160,7 +160,7 @@ publishing: BEGIN
         OPEN dying;
         FETCH dying INTO dead;
         WHILE done = 0 DO
-            CALL tenure_end_session(dead, 'lapsed', kept);
+            CALL tenure_end_session(dead, 'lapsed', NULL, kept);
             SET done = 0;
             FETCH dying INTO dead;
         END WHILE;
