@@ -214,6 +214,19 @@ LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
     ORDER BY c.priority DESC, c.arrival
 $$;
 
+-- To whom a lease goes that is given up, in order: the named candidate, and then all that were renewed lately, by
+-- priority and arrival. Our clock decides nothing but who is asked first.
+CREATE FUNCTION {schema}.in_line(ns text, elec text, named text)
+RETURNS TABLE (place bigint, session text, node text, attempt bigint)
+LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT row_number() OVER (ORDER BY s.node IS NOT DISTINCT FROM named DESC, c.priority DESC, c.arrival),
+           c.session, s.node, c.attempt
+    FROM candidates c JOIN sessions s ON s.id = c.session AND s.state = 'live'
+    WHERE c.namespace = ns AND c.election = elec
+      AND clock_timestamp() - s.renewed_at <= s.ttl_ms * interval '1 millisecond'
+          * CASE WHEN s.node = named THEN 1 ELSE 0.5 END
+$$;
+
 -- A line of history, in the transaction of what it tells, and word to whoever listens.
 CREATE FUNCTION {schema}.tell(ns text, elec text, seq bigint, what text, who text, trm bigint, more jsonb)
 RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
@@ -252,6 +265,30 @@ CREATE FUNCTION {schema}.ended(cause jsonb) RETURNS text LANGUAGE sql IMMUTABLE 
     SELECT CASE WHEN cause ? 'reason' THEN 'leader_lost' ELSE 'leader_resigned' END
 $$;
 
+-- Grants the next term of an election, which is locked, to a candidate whose session is locked. `e.events` counts what
+-- was told before.
+CREATE FUNCTION {schema}.grant_term(e {schema}.elections, settled bigint, sess text, who text, att bigint, kept bigint)
+RETURNS bigint LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    previous text := e.leader;
+BEGIN
+    e.term := greatest(e.term, e.floor) + 1;
+    e.events := e.events + 1;
+    PERFORM tell(e.namespace, e.election, e.events, 'leader_elected', who, e.term, '{}');
+    IF previous <> who THEN
+        e.events := e.events + 1;
+        PERFORM tell(e.namespace, e.election, e.events, 'leader_changed', who, e.term,
+                     jsonb_build_object('previous', previous, 'new', who));
+    END IF;
+    UPDATE elections SET term = e.term, floor = e.floor, session = sess, attempt = att, leader = who,
+        heir = NULL, stood = true, events = e.events, acquired_at = clock_timestamp()
+        WHERE namespace = e.namespace AND election = e.election;
+    UPDATE sessions SET grants = grants + 1 WHERE id = sess;
+    DELETE FROM candidates WHERE namespace = e.namespace AND election = e.election AND session = sess;
+    PERFORM trim_history(e.namespace, e.election, e.events, settled, kept);
+    RETURN e.term;
+END $$;
+
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
 -- that is. An election that somebody else has locked is passed over: whoever is granted it next finds that its holder's
 -- session is over, and tells of the loss.
@@ -260,6 +297,10 @@ LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     s     sessions;
     more  jsonb := cause;
+    led   elections;
+    next_session text;
+    next_node    text;
+    next_attempt bigint;
     held  text[];
     freed text[];
 BEGIN
@@ -268,6 +309,25 @@ BEGIN
     IF NOT FOUND THEN RETURN; END IF;
     IF ending <> 'closed' THEN more := loss(s); END IF;
     SELECT array_agg(election) INTO held FROM elections WHERE session = sess;
+    DELETE FROM candidates WHERE session = sess;
+    -- What is closed is passed on, but not more than so much at once. Whoever is busy this moment is not waited for: it
+    -- may wait for us.
+    IF ending = 'closed' THEN
+        FOR led IN
+            SELECT * FROM elections o WHERE o.session = sess AND EXISTS (
+                SELECT 1 FROM candidates c WHERE c.namespace = o.namespace AND c.election = o.election)
+            ORDER BY o.election LIMIT 250 FOR UPDATE SKIP LOCKED
+        LOOP
+            SELECT i.session, i.node, i.attempt INTO next_session, next_node, next_attempt
+                FROM in_line(led.namespace, led.election, NULL) i
+                JOIN sessions o ON o.id = i.session AND o.state = 'live'
+                ORDER BY i.place LIMIT 1 FOR NO KEY UPDATE OF o SKIP LOCKED;
+            CONTINUE WHEN next_session IS NULL;
+            PERFORM tell(led.namespace, led.election, led.events + 1, ended(more), s.node, led.term, more);
+            led.events := led.events + 1;
+            PERFORM grant_term(led, led.events - 1, next_session, next_node, next_attempt, kept);
+        END LOOP;
+    END IF;
     IF held IS NOT NULL THEN
         WITH locked AS MATERIALIZED (
             SELECT e.namespace, e.election FROM elections e WHERE e.session = sess FOR UPDATE SKIP LOCKED),
@@ -288,7 +348,6 @@ BEGIN
             PERFORM pg_notify({channel}, s.namespace || ' ' || e) FROM unnest(held) e;
         END IF;
     END IF;
-    DELETE FROM candidates WHERE session = sess;
     WITH locked AS MATERIALIZED (
         SELECT e.namespace, e.election FROM elections e WHERE e.namespace = s.namespace AND e.heir = s.node
         FOR UPDATE SKIP LOCKED)
@@ -415,7 +474,6 @@ DECLARE
     courteous    boolean;
     outranked    boolean := false;
     refused      boolean;
-    previous     text;
     now          timestamptz := clock_timestamp();
 BEGIN
     PERFORM careful();
@@ -485,39 +543,26 @@ BEGIN
         RETURN jsonb_build_object('store', identity(), 'seen', record(e), 'outranked', outranked);
     END IF;
 
-    previous := e.leader;
     SELECT * INTO over FROM sessions WHERE id = e.session;
     IF FOUND THEN
         -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
         e.events := e.events + 1;
-        PERFORM tell(ns, elec, e.events, 'leader_lost', previous, e.term, loss(over));
+        PERFORM tell(ns, elec, e.events, 'leader_lost', e.leader, e.term, loss(over));
     END IF;
-    e.term := greatest(e.term, e.floor) + 1;
-    e.events := e.events + 1;
-    PERFORM tell(ns, elec, e.events, 'leader_elected', me.node, e.term, '{}');
-    IF previous <> me.node THEN
-        e.events := e.events + 1;
-        PERFORM tell(ns, elec, e.events, 'leader_changed', me.node, e.term,
-                     jsonb_build_object('previous', previous, 'new', me.node));
-    END IF;
-    UPDATE elections SET term = e.term, floor = e.floor, session = sess, attempt = att, leader = me.node,
-        heir = NULL, stood = true, events = e.events, acquired_at = now
-        WHERE namespace = ns AND election = elec;
-    UPDATE sessions SET grants = grants + 1 WHERE id = sess;
-    DELETE FROM candidates WHERE namespace = ns AND election = elec AND session = sess;
-    PERFORM trim_history(ns, elec, e.events, settled, kept);
+    e.term := grant_term(e, settled, sess, me.node, att, kept);
     RETURN jsonb_build_object('store', identity(), 'granted', e.term);
 END $$;
 
 -- Under a session that is over there is nothing left to give up, so that is no error.
 -- The server plans each statement of a function when a connection first comes to it, which takes longer than all
--- that they do. So whoever waits plays a take-over on its connection beforehand: nothing of it is kept, nothing
+-- that they do. So whoever waits plays a take-over and a hand-over on its connection beforehand: nothing of it is kept, nothing
 -- waits for the disk, and nobody hears of it.
 CREATE FUNCTION {schema}.rehearse() RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     stage text := 'rehearsal ' || pg_backend_pid();
     first text := stage || ' 1';
     other text := stage || ' 2';
+    third text := stage || ' 3';
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     BEGIN
@@ -526,6 +571,9 @@ BEGIN
         PERFORM claim(stage, 1, first, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
         PERFORM claim(stage, 1, other, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
         PERFORM claim(stage, 1, other, 'play', 2, 0, NULL, first, 1, NULL, false, 0, NULL);
+        PERFORM open(stage, 1, third, 1, 1000, third, '', NULL, 0, '', '{}', NULL, NULL, NULL);
+        PERFORM claim(stage, 1, third, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
+        PERFORM resign(stage, 1, other, 'play', 3, NULL, NULL, '{}');
         RAISE SQLSTATE 'TEN00';
     EXCEPTION WHEN SQLSTATE 'TEN00' THEN NULL;
     END;
@@ -538,13 +586,21 @@ RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     me      sessions;
     e       elections;
+    next_session text;
+    next_node    text;
+    next_attempt bigint;
     settled bigint;
     was     boolean;
     more    jsonb := '{}';
 BEGIN
     PERFORM careful();
     SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
-    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live' FOR NO KEY UPDATE;
+    IF e.session = sess THEN
+        SELECT i.session, i.node, i.attempt INTO next_session, next_node, next_attempt FROM in_line(ns, elec, successor) i
+            WHERE i.session <> sess ORDER BY i.place LIMIT 1;
+    END IF;
+    PERFORM 1 FROM sessions WHERE id IN (sess, next_session) ORDER BY id FOR NO KEY UPDATE;
+    SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live';
     IF NOT FOUND THEN RETURN jsonb_build_object('store', identity()); END IF;
     UPDATE sessions SET attempt = att WHERE id = sess AND attempt < att;
     DELETE FROM candidates WHERE namespace = ns AND election = elec AND session = sess AND attempt <= att;
@@ -558,17 +614,13 @@ BEGIN
     IF e.session IS DISTINCT FROM sess OR e.attempt > att OR only_term <> e.term THEN
         RETURN jsonb_build_object('store', identity());
     END IF;
+    IF NOT EXISTS (SELECT 1 FROM sessions WHERE id = next_session AND state = 'live') THEN
+        next_session := NULL; -- it has left since it was chosen
+        next_node := NULL;
+    END IF;
     settled := e.events;
     was := e.asked = e.term;
-    IF successor IS NOT NULL THEN
-        -- A lease kept for somebody who does not stand would wait for nobody.
-        SELECT node INTO e.heir FROM standing(ns, elec) WHERE node = successor;
-    ELSIF was THEN
-        -- Whoever was asked to make way may stand again at once, but not win before the first in line.
-        SELECT node INTO e.heir FROM standing(ns, elec) LIMIT 1;
-    ELSE
-        e.heir := NULL;
-    END IF;
+    e.heir := CASE WHEN was OR next_node = successor THEN next_node END;
     IF e.heir IS NOT NULL THEN
         more := jsonb_build_object('to', e.heir);
         IF NOT was THEN
@@ -578,8 +630,12 @@ BEGIN
     END IF;
     e.events := e.events + 1;
     PERFORM tell(ns, elec, e.events, ended(cause::jsonb), me.node, e.term, cause::jsonb || more);
-    UPDATE elections SET session = NULL, heir = e.heir, events = e.events WHERE namespace = ns AND election = elec;
-    PERFORM trim_history(ns, elec, e.events, settled, kept);
+    IF next_session IS NOT NULL THEN
+        PERFORM grant_term(e, settled, next_session, next_node, next_attempt, kept);
+    ELSE
+        UPDATE elections SET session = NULL, heir = NULL, events = e.events WHERE namespace = ns AND election = elec;
+        PERFORM trim_history(ns, elec, e.events, settled, kept);
+    END IF;
     RETURN jsonb_build_object('store', identity());
 END $$;
 

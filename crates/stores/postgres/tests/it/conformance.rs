@@ -24,7 +24,6 @@ where
             Arc::new(PostgresStore::connect(&url).await.unwrap()) as Arc<dyn Store>
         }
     })
-    .freeing_leases()
 }
 
 mod directly {
