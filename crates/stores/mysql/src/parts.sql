@@ -104,6 +104,72 @@ BEGIN
     IF reopened THEN SET loss = JSON_MERGE_PATCH(loss, '{"reopened": true}'); END IF;
 END
 //
+DROP PROCEDURE IF EXISTS tenure_grant
+//
+-- Grants the next term of an election, which is locked, to a candidate whose session is locked. `e_events` counts what
+-- was told before.
+CREATE PROCEDURE tenure_grant(ns {text}, elec {text}, e_term BIGINT, e_floor BIGINT, e_events BIGINT, settled BIGINT,
+    holder {text}, previous {text}, sess {text}, who {text}, att BIGINT, kept BIGINT, OUT granted BIGINT)
+MODIFIES SQL DATA
+BEGIN
+    DECLARE found INT;
+    SET granted = GREATEST(e_term, e_floor) + 1;
+    SET e_events = e_events + 1;
+    CALL tenure_tell(ns, elec, e_events, 'leader_elected', who, granted, '{}');
+    IF previous <> who THEN
+        SET e_events = e_events + 1;
+        CALL tenure_tell(ns, elec, e_events, 'leader_changed', who, granted,
+            JSON_OBJECT('previous', previous, 'new', who));
+    END IF;
+    -- What decides: the row as it was seen gets another holder under the next term, or nothing happens.
+    UPDATE tenure_elections SET term = granted, floor = e_floor, session = sess, attempt = att, leader = who,
+        heir = NULL, stood = 1, events = e_events, acquired_at = UTC_TIMESTAMP(6)
+        WHERE namespace = ns AND election = elec AND term = e_term AND session <=> holder;
+    SELECT COUNT(*) INTO found FROM tenure_elections e
+        WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = granted AND e.attempt = att FOR UPDATE;
+    IF found <> 1 THEN
+        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'the lease has changed meanwhile';
+    END IF;
+    UPDATE tenure_sessions SET grants = grants + 1 WHERE id = sess;
+    DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec AND session = sess;
+    CALL tenure_trim_history(ns, elec, e_events, settled, kept);
+END
+//
+DROP PROCEDURE IF EXISTS tenure_next
+//
+-- To whom a lease goes that is given up: to the named candidate, or to the first by priority and arrival that was
+-- renewed lately. Our clock decides nothing but who is asked first. Nothing is locked.
+CREATE PROCEDURE tenure_next(ns {text}, elec {text}, named {text},
+    OUT next_session {text}, OUT next_node {text}, OUT next_attempt BIGINT) READS SQL DATA
+BEGIN
+    SET next_session = NULL, next_node = NULL, next_attempt = NULL;
+    SELECT c.session, s.node, c.attempt INTO next_session, next_node, next_attempt
+        FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
+        WHERE c.namespace = ns AND c.election = elec
+        AND s.renewed_at + INTERVAL s.ttl_ms * IF(s.node <=> named, 1000, 500) MICROSECOND >= UTC_TIMESTAMP(6)
+        ORDER BY s.node <=> named DESC, c.priority DESC, c.arrival LIMIT 1;
+END
+//
+DROP PROCEDURE IF EXISTS tenure_pass_on
+//
+-- Passes on what a session that is closed has led. Whoever is busy this moment is not waited for: it may wait for us.
+CREATE PROCEDURE tenure_pass_on(ns {text}, elec {text}, sess {text}, who {text}, more JSON, kept BIGINT)
+MODIFIES SQL DATA
+passing: BEGIN
+    DECLARE next_session, next_node, previous {text};
+    DECLARE next_attempt, e_term, e_floor, e_events, granted BIGINT;
+    DECLARE found INT;
+    CALL tenure_next(ns, elec, NULL, next_session, next_node, next_attempt);
+    SELECT e.term, e.floor, e.events, e.leader INTO e_term, e_floor, e_events, previous FROM tenure_elections e
+        WHERE e.namespace = ns AND e.election = elec AND e.session = sess FOR UPDATE SKIP LOCKED;
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = next_session AND s.state = 'live'
+        FOR UPDATE SKIP LOCKED;
+    IF e_term IS NULL OR found = 0 THEN LEAVE passing; END IF;
+    CALL tenure_tell(ns, elec, e_events + 1, IF(JSON_CONTAINS_PATH(more, 'one', '$.reason'), 'leader_lost', 'leader_resigned'), who, e_term, more);
+    CALL tenure_grant(ns, elec, e_term, e_floor, e_events + 1, e_events, sess, previous, next_session, next_node,
+        next_attempt, kept, granted);
+END
+//
 DROP PROCEDURE IF EXISTS tenure_end_session
 //
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
@@ -114,11 +180,24 @@ dying: BEGIN
     DECLARE ns, who {text};
     DECLARE freed, last BIGINT;
     DECLARE more JSON DEFAULT cause;
-    DECLARE locked, kept_for MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE locked, kept_for, awaited MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE number INT DEFAULT 0;
     SELECT s.namespace, s.node INTO ns, who FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live' FOR UPDATE;
     IF who IS NULL THEN LEAVE dying; END IF;
     UPDATE tenure_sessions SET state = IF(ending = 'lapsed', 'expired', 'left') WHERE id = sess;
     IF ending <> 'closed' THEN CALL tenure_loss(sess, more); END IF;
+    DELETE FROM tenure_candidates WHERE session = sess;
+    -- What is closed is passed on, but not more than so much at once.
+    IF ending = 'closed' THEN
+        SELECT JSON_ARRAYAGG(o.election) INTO awaited FROM (
+            SELECT e.election FROM tenure_elections e WHERE e.session = sess AND EXISTS (
+                SELECT 1 FROM tenure_candidates c WHERE c.namespace = e.namespace AND c.election = e.election)
+            ORDER BY e.election LIMIT 250) o;
+        WHILE number < COALESCE(JSON_LENGTH(awaited), 0) DO
+            CALL tenure_pass_on(ns, JSON_UNQUOTE(JSON_EXTRACT(awaited, CONCAT('$[', number, ']'))), sess, who, more, kept);
+            SET number = number + 1;
+        END WHILE;
+    END IF;
     -- By their names from here on, and by the primary key: any other way to them would wait for those that are locked.
     SELECT COUNT(*), JSON_ARRAYAGG(e.election) INTO freed, locked FROM tenure_elections e WHERE e.session = sess
         FOR UPDATE SKIP LOCKED;
@@ -148,7 +227,6 @@ dying: BEGIN
                 ON e.namespace = ns AND e.election = CONVERT(t.election USING utf8mb4) COLLATE utf8mb4_bin
             SET e.session = NULL, e.events = e.events + 1;
     END IF;
-    DELETE FROM tenure_candidates WHERE session = sess;
     CALL tenure_tell_of_node(ns, IF(ending = 'lapsed', 'node_expired', 'node_left'), who,
         IF(ending = 'lapsed', '{}', more), kept);
 END

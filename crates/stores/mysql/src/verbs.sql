@@ -280,26 +280,7 @@ claiming: BEGIN
         SET e_events = e_events + 1;
         CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, loss);
     END IF;
-    SET granted = GREATEST(e_term, e_floor) + 1;
-    SET e_events = e_events + 1;
-    CALL tenure_tell(ns, elec, e_events, 'leader_elected', me, granted, '{}');
-    IF previous <> me THEN
-        SET e_events = e_events + 1;
-        CALL tenure_tell(ns, elec, e_events, 'leader_changed', me, granted,
-            JSON_OBJECT('previous', previous, 'new', me));
-    END IF;
-    -- What decides: the row as it was seen becomes ours under the next term, or nothing does.
-    UPDATE tenure_elections SET term = granted, floor = e_floor, session = sess, attempt = att, leader = me,
-        heir = NULL, stood = 1, events = e_events, acquired_at = UTC_TIMESTAMP(6)
-        WHERE namespace = ns AND election = elec AND term = e_term AND session <=> holder;
-    SELECT COUNT(*) INTO found FROM tenure_elections e
-        WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = granted AND e.attempt = att FOR UPDATE;
-    IF found <> 1 THEN
-        SIGNAL SQLSTATE '40001' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'the lease has changed meanwhile';
-    END IF;
-    UPDATE tenure_sessions SET grants = grants + 1 WHERE id = sess;
-    DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec AND session = sess;
-    CALL tenure_trim_history(ns, elec, e_events, settled, kept);
+    CALL tenure_grant(ns, elec, e_term, e_floor, e_events, settled, holder, previous, sess, me, att, kept, granted);
     COMMIT;
     SELECT JSON_OBJECT('store', store, 'granted', granted + 0);
     CALL tenure_ring(ns);
@@ -333,14 +314,20 @@ CREATE PROCEDURE tenure_resign(ns {text}, kept BIGINT, sess {text}, elec {text},
     successor {text}, cause TEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA
 resigning: BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
-    DECLARE me, holder, kept_for {text};
-    DECLARE e_term, e_attempt, e_events, e_asked, settled BIGINT;
+    DECLARE me, holder, previous, kept_for, next_session, next_node {text};
+    DECLARE found INT;
+    DECLARE next_attempt, e_floor, granted, e_term, e_attempt, e_events, e_asked, settled BIGINT;
     DECLARE asked TINYINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
-    SELECT e.session, e.term, e.attempt, e.events, e.heir, e.asked INTO holder, e_term, e_attempt, e_events, kept_for, e_asked
+    SELECT e.session, e.term, e.floor, e.attempt, e.events, e.heir, e.asked, e.leader
+        INTO holder, e_term, e_floor, e_attempt, e_events, kept_for, e_asked, previous
         FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
-    SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live' FOR UPDATE;
+    IF holder = sess THEN CALL tenure_next(ns, elec, successor, next_session, next_node, next_attempt); END IF;
+    SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, next_session) FOR UPDATE;
+    SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live';
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = next_session AND s.state = 'live';
+    IF found = 0 THEN SET next_session = NULL, next_node = NULL; END IF;
     IF me IS NULL THEN
         ROLLBACK;
         SELECT JSON_OBJECT('store', store);
@@ -360,15 +347,7 @@ resigning: BEGIN
         LEAVE resigning;
     END IF;
     SET settled = e_events, asked = e_asked = e_term, kept_for = NULL;
-    IF successor IS NOT NULL THEN
-        -- A lease kept for somebody who does not stand would wait for nobody.
-        SELECT c.node INTO kept_for FROM tenure_standing c
-            WHERE c.namespace = ns AND c.election = elec AND c.node = successor LIMIT 1;
-    ELSEIF asked THEN
-        -- Whoever was asked to make way may stand again at once, but not win before the first in line.
-        SELECT c.node INTO kept_for FROM tenure_standing c
-            WHERE c.namespace = ns AND c.election = elec ORDER BY c.priority DESC, c.arrival LIMIT 1;
-    END IF;
+    IF asked OR next_node = successor THEN SET kept_for = next_node; END IF;
     IF kept_for IS NOT NULL THEN
         SET cause = JSON_SET(cause, '$.to', kept_for);
         IF NOT asked THEN
@@ -379,9 +358,14 @@ resigning: BEGIN
     SET e_events = e_events + 1;
     CALL tenure_tell(ns, elec, e_events, IF(JSON_CONTAINS_PATH(cause, 'one', '$.reason'), 'leader_lost', 'leader_resigned'),
         me, e_term, cause);
-    UPDATE tenure_elections SET session = NULL, heir = kept_for, events = e_events
-        WHERE namespace = ns AND election = elec AND session = sess AND term = e_term;
-    CALL tenure_trim_history(ns, elec, e_events, settled, kept);
+    IF next_session IS NOT NULL THEN
+        CALL tenure_grant(ns, elec, e_term, e_floor, e_events, settled, sess, previous, next_session, next_node,
+            next_attempt, kept, granted);
+    ELSE
+        UPDATE tenure_elections SET session = NULL, heir = NULL, events = e_events
+            WHERE namespace = ns AND election = elec AND session = sess AND term = e_term;
+        CALL tenure_trim_history(ns, elec, e_events, settled, kept);
+    END IF;
     COMMIT;
     SELECT JSON_OBJECT('store', store);
     CALL tenure_ring(ns);

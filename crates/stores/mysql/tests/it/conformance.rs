@@ -26,7 +26,6 @@ async fn fresh(place: Arc<Place>) -> Fixture {
         let (url, _place) = (url.clone(), Arc::clone(&place));
         async move { Place::connect(StoreUrl { options, ..StoreUrl::parse(&url).unwrap() }).await.unwrap() }
     })
-    .freeing_leases()
 }
 
 /// All checks at once want many connections. And a server may be told to cut short whatever it gathers.
