@@ -3,7 +3,7 @@
 
 use futures_util::StreamExt;
 use tenure_core::Term;
-use tenure_store::{Hint, Resign, StoreError};
+use tenure_store::{Cause, Hint, Resign, StoreError};
 use tenure_testkit::sql::SqlServer;
 use tenure_testkit::sql::stage::{ELECTION, ask, connect, name, open, soon, until, win};
 
@@ -22,7 +22,14 @@ async fn an_error_while_listeners_are_woken_up_fails_no_call() {
     ask(&place, ring).await;
     for term in [1, 2] {
         assert_eq!(win(&store, session).await, Term::new(term));
-        let resign = Resign { session, election: name(ELECTION), attempt: 1, term: None, to: None };
+        let resign = Resign {
+            session,
+            election: name(ELECTION),
+            attempt: 1,
+            term: None,
+            to: None,
+            cause: Cause::Resigned,
+        };
         soon(store.resign(resign)).await.unwrap();
     }
 }

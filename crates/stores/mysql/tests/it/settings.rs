@@ -78,7 +78,7 @@ async fn clients_that_count_rows_found_and_clients_that_count_rows_changed_are_t
             "claim('default', 9, '{}', 'e{}', 1, 0, 0, NULL, NULL, NULL, 0, 0, NULL)",
             "renew('default', '{}', 2)",
             "renew('default', '{}', 2)",
-            "resign('default', 9, '{}', 'e{}', 2, 1, NULL)",
+            "resign('default', 9, '{}', 'e{}', 2, 1, NULL, '{ }')",
         ] {
             let call = format!("CALL tenure_{}", call.replace("{}", session));
             said.push(told(&mut client, &call).await.unwrap());
