@@ -16,7 +16,6 @@ type Connecting = Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send>>;
 /// One fresh store, and the way to connect to it.
 pub struct Fixture {
     connect: Box<dyn Fn(Options) -> Connecting + Send + Sync>,
-    passes_on: bool,
 }
 
 impl Fixture {
@@ -27,14 +26,7 @@ impl Fixture {
     where
         F: Future<Output = Arc<dyn Store>> + Send + 'static,
     {
-        Self { connect: Box::new(move |options| Box::pin(connect(options))), passes_on: true }
-    }
-
-    /// The store leaves a lease that is given up free, or keeps it for a named candidate, where others grant it to
-    /// the next candidate by the same write.
-    #[must_use]
-    pub fn freeing_leases(self) -> Self {
-        Self { passes_on: false, ..self }
+        Self { connect: Box::new(move |options| Box::pin(connect(options))) }
     }
 
     /// A connection with the default options.
@@ -45,11 +37,6 @@ impl Fixture {
     /// A connection with these options.
     pub async fn connect_with(&self, options: Options) -> Arc<dyn Store> {
         (self.connect)(options).await
-    }
-
-    /// A lease that is given up is granted to the next candidate by the same write.
-    pub(crate) fn passes_on(&self) -> bool {
-        self.passes_on
     }
 
     async fn capabilities(&self) -> Capabilities {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tenure_core::{NodeId, Term};
-use tenure_store::{Claim, Resign};
+use tenure_core::NodeId;
+use tenure_store::Resign;
 
-use super::cast::{Node, leading, read, successor, waiting};
+use super::cast::{Node, read, successor};
 use super::fixture::Fixture;
 
 /// Each is a chance for a server to be behind.
@@ -90,31 +90,4 @@ pub async fn an_heir_that_withdraws_or_leaves_inherits_nothing(fixture: Arc<Fixt
         other.resign("reports").await;
         heir.close().await;
     }
-}
-
-/// As a take-over is bound to a pulse: two who lose patience do not disinherit two heirs.
-pub async fn an_heir_is_disinherited_by_exactly_the_term_that_was_freed(fixture: Arc<Fixture>) {
-    if fixture.passes_on() {
-        return;
-    }
-    let store = fixture.connect().await;
-    let (leader, heir) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
-    let other = Node::open(&store, "c").await;
-    leader.lead("reports").await;
-    leader.resign("reports").await;
-    let freed = leader.lead("reports").await;
-    heir.stand("reports").await;
-    hand_over(&leader, &heir.id).await;
-
-    for wrong in [freed.number() - 1, freed.number() + 1] {
-        let claim = Claim { disinherit: Some(Term::new(wrong)), ..other.claim("reports") };
-        assert_eq!(waiting(other.send(claim).await).heir.as_ref(), Some(&heir.id));
-    }
-    let claim = Claim { disinherit: Some(freed), ..other.claim("reports") };
-    assert!(leading(other.send(claim).await) > freed);
-    let seen = heir.stand("reports").await;
-    assert_eq!((seen.holder.map(|holder| holder.node), seen.heir), (Some(other.id.clone()), None));
-
-    let claim = Claim { disinherit: Some(seen.term), ..heir.claim("reports") };
-    waiting(heir.send(claim).await); // it frees nothing that is held
 }

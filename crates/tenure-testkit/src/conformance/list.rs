@@ -78,8 +78,7 @@ macro_rules! __conformance_list {
             identity: it_is_the_same_over_verbs_and_connections;
             inheritance: a_lease_that_was_handed_over_is_its_heirs,
                 whoever_was_told_that_it_stands_can_be_handed_the_lease, an_heir_that_does_not_stand_is_ignored,
-                an_heir_that_withdraws_or_leaves_inherits_nothing,
-                an_heir_is_disinherited_by_exactly_the_term_that_was_freed;
+                an_heir_that_withdraws_or_leaves_inherits_nothing;
             ledger: a_plan_is_written_only_under_the_term_in_force,
                 a_publication_is_refused_once_another_has_followed, of_publications_at_once_exactly_one_is_written,
                 a_change_that_is_not_as_it_was_seen_is_refused_alone,

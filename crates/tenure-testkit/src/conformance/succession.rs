@@ -21,9 +21,6 @@ async fn expect_granted(node: &Node, before: Term) -> Term {
 
 /// Nobody else can come first, and nobody has to ask twice.
 pub async fn a_resigned_lease_is_granted_to_the_first_in_line(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() {
-        return;
-    }
     let (here, there) = (fixture.connect().await, fixture.connect().await);
     let (leader, first) = (Node::open(&here, "a").await, Node::open(&there, "b").await);
     let second = Node::open(&here, "c").await;
@@ -51,9 +48,6 @@ pub async fn a_resigned_lease_is_granted_to_the_first_in_line(fixture: Arc<Fixtu
 
 /// If it stands; otherwise it is as if nobody had been named.
 pub async fn a_named_candidate_comes_before_the_first_in_line(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() {
-        return;
-    }
     let store = fixture.connect().await;
     let (leader, first) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let named = Node::open(&store, "c").await;
@@ -71,7 +65,7 @@ pub async fn a_named_candidate_comes_before_the_first_in_line(fixture: Arc<Fixtu
 
 /// In a queue, the order is the queue's.
 pub async fn the_order_is_that_of_priority_and_then_of_arrival(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() || !fixture.is_a_race().await {
+    if !fixture.is_a_race().await {
         return;
     }
     let store = fixture.connect().await;
@@ -113,7 +107,7 @@ async fn silent(fixture: &Fixture, leader: &Node, id: &str) -> Node {
 /// Its session is still there, but by the store's own clock it is probably gone. That clock decides only who is asked
 /// first.
 pub async fn a_candidate_that_was_not_renewed_lately_is_passed_over(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() || !fixture.candidates_judge().await {
+    if !fixture.candidates_judge().await {
         return;
     }
     let store = fixture.connect().await;
@@ -128,7 +122,7 @@ pub async fn a_candidate_that_was_not_renewed_lately_is_passed_over(fixture: Arc
 
 /// Then whoever is there claims it, as after a loss.
 pub async fn a_lease_is_free_if_no_candidate_was_renewed_lately(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() || !fixture.candidates_judge().await {
+    if !fixture.candidates_judge().await {
         return;
     }
     let store = fixture.connect().await;
@@ -144,9 +138,6 @@ pub async fn a_lease_is_free_if_no_candidate_was_renewed_lately(fixture: Arc<Fix
 
 /// Each to the next of its own line.
 pub async fn a_closed_session_passes_its_leases_on(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() {
-        return;
-    }
     let store = fixture.connect().await;
     let (leader, other) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let third = Node::open(&store, "c").await;
@@ -172,9 +163,6 @@ pub async fn a_closed_session_passes_its_leases_on(fixture: Arc<Fixture>) {
 /// Both halves, in the order in which they happened.
 pub async fn a_hand_over_is_told_in_order(fixture: Arc<Fixture>) {
     use EventKind::*;
-    if !fixture.passes_on() {
-        return;
-    }
     let store = fixture.connect().await;
     let (a, b) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let first = a.lead("reports").await;
@@ -212,9 +200,6 @@ pub async fn a_hand_over_is_told_in_order(fixture: Arc<Fixture>) {
 
 /// It does not stand any more.
 pub async fn who_withdraws_or_leaves_is_granted_nothing(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() {
-        return;
-    }
     let store = fixture.connect().await;
     let (leader, last) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let (withdraws, leaves) = (Node::open(&store, "c").await, Node::open(&store, "d").await);
@@ -232,9 +217,6 @@ pub async fn who_withdraws_or_leaves_is_granted_nothing(fixture: Arc<Fixture>) {
 
 /// A node that withdraws, or falls ill, while the lease is on its way to it hands it on.
 pub async fn a_lease_that_was_passed_on_can_be_given_up_unread(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() {
-        return;
-    }
     let store = fixture.connect().await;
     let (leader, first) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let second = Node::open(&store, "c").await;
@@ -254,9 +236,6 @@ pub async fn a_lease_that_was_passed_on_can_be_given_up_unread(fixture: Arc<Fixt
 
 /// It was sent before the claim that has put its node in line again.
 pub async fn a_resignation_from_before_does_not_give_up_what_was_passed_on(fixture: Arc<Fixture>) {
-    if !fixture.passes_on() {
-        return;
-    }
     let store = fixture.connect().await;
     let (leader, rival) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let term = leader.lead("reports").await;
