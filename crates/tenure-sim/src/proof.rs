@@ -89,6 +89,7 @@ pub fn scene(plant: Plant) -> Option<Scene> {
         Plant::SilenceFromSend => Some(Scene::SlowAnswers),
         Plant::StoreChangeIgnored => Some(Scene::RolledBack),
         Plant::StoreReopenKeepsPulse => Some(Scene::OpenedTwice),
+        Plant::FailbackWithdrawn => Some(Scene::Withdrawals),
         _ => None,
     }
 }

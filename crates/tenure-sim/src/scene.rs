@@ -25,6 +25,8 @@ pub enum Scene {
     RolledBack,
     /// The answers to the first requests for a session are lost, and whoever is elected first is cut off.
     OpenedTwice,
+    /// A candidate of higher priority stands behind a leader that it would ask to make way, and withdraws.
+    Withdrawals,
 }
 
 impl Scene {
@@ -36,6 +38,7 @@ impl Scene {
         Self::SlowAnswers,
         Self::RolledBack,
         Self::OpenedTwice,
+        Self::Withdrawals,
     ];
 
     /// Sets it.
@@ -83,7 +86,32 @@ impl Scene {
                 config.faults.insert(0, mute);
                 config.ambushed = true;
             }
+            Self::Withdrawals => {
+                let preferred = 1;
+                for (number, node) in config.nodes.iter_mut().enumerate() {
+                    node.failback = true;
+                    node.priority = if number == preferred { 5 } else { 0 };
+                }
+                config.faults = come_back_and_withdraw(config, preferred, &mut dice);
+            }
         }
+    }
+}
+
+/// A node is away until another leads, comes back, and withdraws before it has stood for a ttl; again and again.
+fn come_back_and_withdraw(config: &Config, node: usize, dice: &mut Dice) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut at = config.ttl + dice.below(config.ttl);
+    loop {
+        let lasts = config.ttl * 3 / 2 + dice.below(config.ttl);
+        let withdraws = at + lasts + config.ttl * 3 / 4 + dice.below(config.ttl / 4);
+        if withdraws >= config.calm_at {
+            return faults;
+        }
+        let election = usize::try_from(dice.below(config.elections as u64)).unwrap_or(0);
+        faults.push(Fault { at, lasts, node, election, kind: Kind::Crash });
+        faults.push(Fault { at: withdraws, lasts: 0, node, election, kind: Kind::Withdraw });
+        at = withdraws + config.ttl;
     }
 }
 
