@@ -16,7 +16,7 @@ fn a_term_that_lasts_is_told_with_whom_it_followed_and_why() {
     assert!(said.out.starts_with("beta was elected for nightly under term 2 at "), "{said:?}");
     assert!(said.out.contains("\nBefore it, alpha led under term 1, until "), "{said:?}");
     assert!(said.out.contains(": it resigned (asked to make way for beta).\n"), "{said:?}");
-    assert!(said.out.contains("\nNobody led for "), "{said:?}");
+    assert!(said.out.contains("\nThe lease was passed on to it by the write that freed it.\n"), "{said:?}");
     assert!(said.out.contains("\nIt still leads, "), "{said:?}");
     assert!(
         said.out.contains("transfer_requested  nightly       alpha           term 1    to=beta\n"),
