@@ -1,6 +1,6 @@
 //! The session: opened once, renewed by one request per interval, and never revived.
 
-use crate::election::{Candidacy, Phase, Role, Step};
+use crate::election::{Phase, Role, Step};
 use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::plants::Plant;
@@ -355,33 +355,21 @@ impl Machine {
     }
 
     /// The store has granted more terms to this session than its claims were told of: whoever gave a lease up has
-    /// passed it on to us, and the notification was lost or is late. Candidates ask again, unless a request that is
-    /// under way may tell them.
+    /// passed it on to us, and the notification was lost or is late. So all candidates ask again, once for each such term.
     fn ask_for_grants(&mut self, granted: u64, now: Instant) {
         let Session::Open(open) = &mut self.session else { return };
         let untold = granted.saturating_sub(open.grants);
         open.unclaimed = open.unclaimed.min(untold);
-        let unclaimed = open.unclaimed;
-        if untold == unclaimed || self.planted.has(Plant::GrantUnnoticed) {
+        if untold == open.unclaimed || self.planted.has(Plant::GrantUnnoticed) {
             return;
         }
-        let mut standing = self.keys();
-        standing.retain(|key| matches!(self.election(*key).role, Role::Standing(_)));
-        let (asking, waiting): (Vec<_>, Vec<_>) = standing.into_iter().partition(|key| {
-            matches!(self.election(*key).role, Role::Standing(Candidacy { phase: Phase::Asking { .. }, .. }))
-        });
-        let suffices = untold <= unclaimed + asking.len() as u64;
-        for key in asking {
-            self.hint(key, now); // the request may have been answered before the lease was passed on
-        }
-        if suffices {
-            return;
-        }
-        if let Session::Open(open) = &mut self.session {
-            open.unclaimed = untold;
-        }
-        for key in waiting {
-            self.hint(key, now);
+        open.unclaimed = untold;
+        // Also those that wait for an answer: it may have been given before the lease was passed on. And the others at
+        // once: an answer under way may be about another lease.
+        for key in self.keys() {
+            if matches!(self.election(key).role, Role::Standing(_)) {
+                self.hint(key, now);
+            }
         }
     }
 
