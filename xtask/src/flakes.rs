@@ -84,15 +84,16 @@ type Failures = BTreeMap<FailedTest, Vec<usize>>;
 
 fn repeat(options: &Options) -> Result<Failures, String> {
     setup::install()?;
-    let suites = nextest::suites(&options.nextest);
-    for suite in &suites {
-        let build = suite.clone().with(&["--no-run".to_owned()]);
+    // Everything is built beforehand: a run measures the tests alone. Arguments of the run are not taken by `--no-run`.
+    for suite in nextest::suites(&[]) {
+        let build = suite.with(&["--no-run".to_owned()]);
         println!("$ {build}");
         let built = build.run().map_err(|error| error.to_string())?;
         if !built.success() {
             return Err(format!("`{build}` failed: {built}"));
         }
     }
+    let suites = nextest::suites(&options.nextest);
     let logs = nextest::target().join("flakes");
     fs::create_dir_all(&logs).map_err(|error| format!("cannot create {}: {error}", logs.display()))?;
     println!(
@@ -112,11 +113,9 @@ fn repeat(options: &Options) -> Result<Failures, String> {
             let log = logs.join(format!("run-{run}-{}.log", number + 1));
             let outcome = nextest::observe(|| quietly(suite, &log))?;
             if !outcome.status.success() && outcome.failed.is_empty() {
-                return Err(format!(
-                    "`{suite}` ended with {} and reports no failed test: see {}",
-                    outcome.status,
-                    log.display()
-                ));
+                let test =
+                    FailedTest { binary: format!("`{suite}`"), name: String::from("no test in particular") };
+                failed.push((test, format!("{}: see {}", outcome.status, log.display())));
             }
             ran += outcome.ran;
             failed.extend(outcome.failed);
@@ -124,8 +123,8 @@ fn repeat(options: &Options) -> Result<Failures, String> {
         let seconds = began.elapsed().unwrap_or_default().as_secs();
         rows.push(format!("| {run} | {ran} | {} | {seconds} |", failed.len()));
         println!("run {run}/{}: {ran} tests, {} failed, {seconds} s", options.runs, failed.len());
-        for test in failed {
-            println!("  {} {}", test.binary, test.name);
+        for (test, message) in failed {
+            println!("  {} {}\n    {}", test.binary, test.name, message.replace('\n', "\n    "));
             failures.entry(test).or_default().push(run);
         }
     }

@@ -28,8 +28,8 @@ pub fn suites(extra: &[String]) -> [Cargo; 2] {
     // With a filter, it is no fault of a suite that none of its tests match.
     let none_found = if extra.is_empty() { "" } else { "--no-tests=warn" };
     [
-        format!("nextest run --no-fail-fast {REAL} --features {} {none_found}", features()),
-        format!("nextest run --no-fail-fast -p tenure-sim --features plants {none_found}"),
+        format!("nextest run {REAL} --features {} {none_found}", features()),
+        format!("nextest run -p tenure-sim --features plants {none_found}"),
     ]
     .map(|line| Cargo::new(&line).with(extra))
 }
@@ -57,8 +57,8 @@ pub struct Outcome {
     pub status: ExitStatus,
     /// How many tests were run.
     pub ran: usize,
-    /// Those that failed.
-    pub failed: Vec<FailedTest>,
+    /// Those that failed, and the message of each.
+    pub failed: Vec<(FailedTest, String)>,
 }
 
 /// Runs a suite with `run`, and reads its report.
@@ -86,14 +86,21 @@ pub fn target() -> PathBuf {
 }
 
 /// The failures in a JUnit report. What tests print is escaped there, so a tag is a tag.
-fn failed(report: &str) -> Vec<FailedTest> {
+fn failed(report: &str) -> Vec<(FailedTest, String)> {
     let cases = report.split("<testcase ").skip(1);
-    let failed = cases.filter(|case| case.contains("<failure") || case.contains("<error"));
-    failed
+    cases
         .filter_map(|case| {
-            Some(FailedTest { binary: attribute(case, "classname")?, name: attribute(case, "name")? })
+            let failure = case.split_once("<failure ").or_else(|| case.split_once("<error "))?.1;
+            let test = FailedTest { binary: attribute(case, "classname")?, name: attribute(case, "name")? };
+            Some((test, unescaped(&attribute(failure, "message").unwrap_or_default())))
         })
         .collect()
+}
+
+fn unescaped(text: &str) -> String {
+    let entities =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#10;", "\n"), ("&amp;", "&")];
+    entities.iter().fold(text.to_owned(), |text, (entity, character)| text.replace(entity, character))
 }
 
 /// Names of tests and binaries have no character in them that XML would escape.
@@ -114,13 +121,13 @@ mod tests {
         let report = r#"<testsuites><testsuite name="tenure-cli::it">
             <testcase name="run::ends" classname="tenure-cli::it" time="0.1"><system-out>&lt;failure</system-out></testcase>
             <testcase name="run::stops" classname="tenure-cli::it" time="0.1">
-                <failure type="test failure">it panicked</failure>
+                <failure message="it &apos;panicked&apos; at x.rs:1" type="test failure">and more</failure>
             </testcase></testsuite></testsuites>"#;
         let failed = failed(report);
         let stops = FailedTest { binary: "tenure-cli::it".to_owned(), name: "run::stops".to_owned() };
-        assert_eq!(failed, [stops]);
+        assert_eq!(failed, [(stops, "it 'panicked' at x.rs:1".to_owned())]);
         assert_eq!(
-            failed[0].alone(&Cargo::new("nextest run")).to_string(),
+            failed[0].0.alone(&Cargo::new("nextest run")).to_string(),
             "cargo nextest run -E 'binary_id(=tenure-cli::it) & test(=run::stops)'"
         );
     }

@@ -39,7 +39,9 @@ pub fn run(args: &[String]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let commit = green::commit();
-    green::forget();
+    if options.is_complete() {
+        green::forget();
+    }
     let steps = steps(&options);
     let mut progress = Progress::begin(steps.len());
     let failures = run_all(&steps, &mut progress);
@@ -175,7 +177,7 @@ impl Work {
                     [] => Err(failed(outcome.status.to_string())),
                     tests => Err(tests
                         .iter()
-                        .map(|test| Failure {
+                        .map(|(test, _)| Failure {
                             what: format!("{} {}", test.binary, test.name),
                             again: test.alone(suite).to_string(),
                         })
@@ -212,10 +214,14 @@ fn steps(options: &Options) -> Vec<Step> {
         Step::cargo("lint of the sim", "clippy -p tenure-sim --features plants --all-targets -- -D warnings"),
         Step::new("tests", Work::Tests(tests)).needs("setup"),
         Step::new("tests of the sim", Work::Tests(sim_tests)).needs("setup"),
-        Step::cargo("examples in the docs", &format!("test {REAL} --doc --features {features}")),
+        Step::cargo(
+            "examples in the docs",
+            &format!("test {REAL} --doc --no-fail-fast --features {features}"),
+        ),
         Step::cargo("examples of the sim", "test -p tenure-sim --features plants --doc"),
         Step::cargo("no store", "check -p tenure --no-default-features"),
     ];
+    steps.push(Step::cargo("command with SQLite only", "check -p tenure-cli --no-default-features"));
     // Each store must build without the others.
     steps.extend(STORES.map(|store| {
         let call = format!("check -p tenure --no-default-features --features {store}");

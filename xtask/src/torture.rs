@@ -73,14 +73,7 @@ impl Chaos {
         println!("chaos: seed {}, {} faults", self.seed, self.faults);
         println!("again: cargo xtask torture --chaos --seed {} --faults {}", self.seed, self.faults);
         let mut tests = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        tests.args([
-            "nextest",
-            "run",
-            "--package",
-            "tenure-torture",
-            "--no-fail-fast",
-            "--success-output=final",
-        ]);
+        tests.args(["nextest", "run", "--package", "tenure-torture", "--success-output=final"]);
         tests.arg("chaos").env("TENURE_SEED", self.seed.to_string());
         tests.env("TENURE_FAULTS", self.faults.to_string());
         match tests.status() {
