@@ -129,7 +129,6 @@ impl Desk {
             priority: 0,
             outwaited: None,
             over: None,
-            disinherit: None,
             tell_only: false,
             above: Term::NONE,
             since: None,

@@ -14,11 +14,13 @@ pub struct Figures {
     /// From the call of `resign`, or what it is called, to the successor leading; none where there is no such call.
     pub handover: Option<Samples>,
     /// From `kill -9` of the leader to its successor leading.
-    pub crash: Samples,
+    pub crash: Option<Samples>,
     pub pause: Option<Double>,
     /// None where there is no network.
     pub cut: Option<Double>,
     pub idle: Idle,
+    /// What went wrong, and what was not measured because of it: a fact like the others.
+    pub failed: Vec<String>,
 }
 
 /// What three candidates cost together while nothing happens.
@@ -35,8 +37,13 @@ pub struct Idle {
 
 impl Figures {
     /// How much longer than the ttl the slowest crash took.
-    pub fn beyond(&self) -> Duration {
-        self.crash.percentile(100).saturating_sub(TTL)
+    pub fn beyond(&self) -> Option<Duration> {
+        self.crash.as_ref().map(|crash| crash.percentile(100).saturating_sub(TTL))
+    }
+
+    /// Notes what went wrong in which trial, and goes on without the rest of it.
+    pub fn unless_failed<T>(&mut self, trial: &str, outcome: Outcome<T>) -> Option<T> {
+        outcome.map_err(|error| self.failed.push(format!("{trial}: {error}"))).ok()
     }
 
     /// The figures of a row as lines of the bench.
@@ -46,8 +53,13 @@ impl Figures {
             let (p50, p99) = (human(handover.percentile(50)), human(handover.percentile(99)));
             bench.tell(&format!("{name}: hand-over, p50 / p99"), &format!("{p50} / {p99}"), "–")?;
         }
-        let (p50, worst) = (human(self.crash.percentile(50)), human(self.crash.percentile(100)));
-        bench.tell(&format!("{name}: crash, p50 / worst"), &format!("{p50} / {worst}"), "–")?;
+        if let Some(crash) = &self.crash {
+            let (p50, worst) = (human(crash.percentile(50)), human(crash.percentile(100)));
+            bench.tell(&format!("{name}: crash, p50 / worst"), &format!("{p50} / {worst}"), "–")?;
+        }
+        for failed in &self.failed {
+            bench.tell(&format!("{name}: failed"), failed, "–")?;
+        }
         for (what, double) in [("a pause", self.pause), ("a silent cut", self.cut)] {
             let Some(double) = double else { continue };
             let (figure, told) = (format!("{name}: two leaders after {what}"), double.to_string());

@@ -32,8 +32,8 @@ type Draw = fn(&Figures) -> Bar;
 const PANELS: [(&str, &str, Draw); 4] = [
     ("planned hand-over", "p50, thin: p99", handover),
     ("crash → successor leads", "p50, thin: worst", crash),
-    ("two leaders after a pause", "longest", |figures| double(figures.pause)),
-    ("two leaders after a cut", "longest", |figures| double(figures.cut)),
+    ("two leaders after a pause", "longest", |figures| double(figures, figures.pause)),
+    ("two leaders after a cut", "longest", |figures| double(figures, figures.cut)),
 ];
 
 pub fn draw(rows: &[Row<'_>], figures: &[Figures], extent: &Extent) -> String {
@@ -129,28 +129,34 @@ impl Scale {
 }
 
 fn handover(figures: &Figures) -> Bar {
-    let Some(samples) = &figures.handover else { return remark("has none") };
+    let Some(samples) = &figures.handover else { return unmeasured(figures, "has none") };
     let (p50, p99) = (samples.percentile(50), samples.percentile(99));
     times(p50, p99)
 }
 
 fn crash(figures: &Figures) -> Bar {
-    times(figures.crash.percentile(50), figures.crash.percentile(100))
+    let Some(samples) = &figures.crash else { return unmeasured(figures, "") };
+    times(samples.percentile(50), samples.percentile(100))
 }
 
 fn times(usual: Duration, worst: Duration) -> Bar {
     Bar { length: usual.as_secs_f64(), further: worst.as_secs_f64(), label: human(usual), is_bad: false }
 }
 
-fn double(double: Option<Double>) -> Bar {
+fn double(figures: &Figures, double: Option<Double>) -> Bar {
     let (Some(Double::For(time) | Double::Beyond(time)), Some(told)) = (double, double) else {
         return match double {
             Some(_) => remark("0; no successor"),
-            None => remark("no network"),
+            None => unmeasured(figures, "no network"),
         };
     };
     let label = told.to_string().replace('>', "&gt;");
     Bar { length: time.as_secs_f64(), further: 0.0, label, is_bad: !told.is_none() }
+}
+
+/// Why there is no figure: the row failed before, or there is nothing to measure.
+fn unmeasured(figures: &Figures, otherwise: &str) -> Bar {
+    remark(if figures.failed.is_empty() { otherwise } else { "failed" })
 }
 
 fn remark(label: &str) -> Bar {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::common::double::Double;
-use crate::common::samples::human;
+use crate::common::cast::Network;
+use crate::common::samples::{Samples, human};
 use crate::figures::Figures;
 use crate::machine::Machine;
 use crate::rows::Row;
@@ -13,6 +13,7 @@ use crate::{Extent, TTL, wins};
 pub fn write(rows: &[Row<'_>], figures: &[Figures], extent: &Extent, machine: &Machine) -> String {
     let mut page = head(extent, machine);
     page += &mishaps(rows, figures);
+    page += &failures(rows, figures);
     page += &costs(rows, figures);
     page += "\n## Where others are ahead\n\nOf Tenure on the same server, or, where Tenure has no row on that server, of the best row that Tenure has. Written from the figures above.\n\n";
     page += &wins::tell(rows, figures);
@@ -54,21 +55,42 @@ fn mishaps(rows: &[Row<'_>], figures: &[Figures]) -> String {
 ",
     );
     for (row, figures) in rows.iter().zip(figures) {
-        let handover = figures.handover.as_ref().map_or_else(
-            || String::from("it has none"),
-            |samples| format!("{} / {}", human(samples.percentile(50)), human(samples.percentile(99))),
-        );
-        let crash = &figures.crash;
-        let beyond = match figures.beyond() {
-            Duration::ZERO => String::from("nothing"),
-            time => human(time),
+        let pair = |samples: &Samples, high| {
+            format!("{} / {}", human(samples.percentile(50)), human(samples.percentile(high)))
         };
-        let cut = figures.cut.map_or_else(|| String::from("no network"), shown);
-        let (p50, worst) = (human(crash.percentile(50)), human(crash.percentile(100)));
-        let pause = figures.pause.map_or_else(String::new, shown);
-        _ = writeln!(table, "| {} | {handover} | {p50} / {worst} | {beyond} | {pause} | {cut} |", name(row));
+        let handover = match &figures.handover {
+            Some(samples) => pair(samples, 99),
+            None if row.resigns => FAILED.to_owned(),
+            None => String::from("it has none"),
+        };
+        let crash = figures.crash.as_ref().map_or(FAILED.to_owned(), |samples| pair(samples, 100));
+        let beyond = match figures.beyond() {
+            None => FAILED.to_owned(),
+            Some(Duration::ZERO) => String::from("nothing"),
+            Some(time) => human(time),
+        };
+        let cut = match figures.cut {
+            Some(cut) => cut.to_string(),
+            None if matches!(row.peer.network(), Network::None) => String::from("no network"),
+            None => FAILED.to_owned(),
+        };
+        let pause = figures.pause.map_or(FAILED.to_owned(), |pause| pause.to_string());
+        _ = writeln!(table, "| {} | {handover} | {crash} | {beyond} | {pause} | {cut} |", name(row));
     }
     table
+}
+
+/// What stands where a row failed before it was measured.
+const FAILED: &str = "failed";
+
+fn failures(rows: &[Row<'_>], figures: &[Figures]) -> String {
+    let mut list = String::new();
+    for (row, figures) in rows.iter().zip(figures) {
+        for failed in &figures.failed {
+            _ = writeln!(list, "- {} failed: {}", name(row), failed.replace('\n', " "));
+        }
+    }
+    if list.is_empty() { list } else { format!("\n{list}") }
 }
 
 fn costs(rows: &[Row<'_>], figures: &[Figures]) -> String {
@@ -99,10 +121,6 @@ Three candidates together, one of which leads.
 
 fn name(row: &Row<'_>) -> String {
     if row.is_tenure { format!("**{}**", row.name()) } else { row.name() }
-}
-
-fn shown(double: Double) -> String {
-    double.to_string()
 }
 
 fn notes(rows: &[Row<'_>]) -> String {

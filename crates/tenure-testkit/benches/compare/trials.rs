@@ -30,12 +30,12 @@ pub fn measure(rows: &[Row<'_>], extent: &Extent) -> Outcome<Vec<Figures>> {
             .map(|(number, (cast, figures))| {
                 scope.spawn(move || {
                     std::thread::sleep(STAGGER * number);
-                    mishaps(cast, figures, extent).map_err(|error| format!("{}: {error}", cast.peer.name()))
+                    mishaps(cast, figures, extent);
                 })
             })
             .collect();
         for mishap in mishaps {
-            mishap.join().map_err(|_| "a row panicked")??;
+            mishap.join().map_err(|_| "a row panicked")?;
         }
         Outcome::Ok(())
     })?;
@@ -60,16 +60,14 @@ fn hand_over(rows: &[Row<'_>], figures: &mut [Figures], extent: &Extent) -> Outc
     let mut casts = open(rows, Way::Direct)?;
     for round in 0..WARMING + extent.handovers {
         for ((row, cast), figures) in rows.iter().zip(&mut casts).zip(figures.iter_mut()) {
-            if !row.resigns {
+            if !row.resigns || !figures.failed.is_empty() {
                 continue;
             }
             std::thread::sleep(BREATH);
             cast.catch_up();
-            let took = cast
-                .troupe
-                .hand_over(&mut cast.leader)
-                .map_err(|error| format!("{}: {error}", row.name()))?;
-            if round >= WARMING {
+            let took = cast.troupe.hand_over(&mut cast.leader);
+            let took = figures.unless_failed(&format!("hand-over {round}"), took);
+            if let Some(took) = took.filter(|_| round >= WARMING) {
                 figures.handover.get_or_insert_default().push(took);
             }
         }
@@ -99,13 +97,17 @@ fn idle(rows: &[Row<'_>], casts: &mut [Cast<'_>], figures: &mut [Figures], time:
     Ok(())
 }
 
-fn mishaps(cast: &mut Cast<'_>, figures: &mut Figures, extent: &Extent) -> Outcome<()> {
+/// Of a row in which one trial fails, the rest is not measured: its candidates are not as they should be.
+fn mishaps(cast: &mut Cast<'_>, figures: &mut Figures, extent: &Extent) {
     for round in 0..extent.crashes {
-        figures.crash.push(cast.crash(round)?);
+        let took = cast.crash(round);
+        let Some(took) = figures.unless_failed(&format!("crash {round}"), took) else { return };
+        figures.crash.get_or_insert_default().push(took);
     }
-    figures.pause = Some(longest(cast, Mishap::Freeze, extent.mishaps, extent.patience)?);
-    if !matches!(cast.peer.network(), Network::None) {
-        figures.cut = Some(longest(cast, Mishap::Cut, extent.mishaps, extent.patience)?);
+    let pause = longest(cast, Mishap::Freeze, extent.mishaps, extent.patience);
+    figures.pause = figures.unless_failed("pause", pause);
+    if figures.pause.is_some() && !matches!(cast.peer.network(), Network::None) {
+        let cut = longest(cast, Mishap::Cut, extent.mishaps, extent.patience);
+        figures.cut = figures.unless_failed("silent cut", cut);
     }
-    Ok(())
 }

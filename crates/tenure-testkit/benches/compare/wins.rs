@@ -25,8 +25,12 @@ const COLUMNS: [Column; 10] = [
         value: |f| Some(seconds(f.handover.as_ref()?.percentile(99))),
         show: time,
     },
-    Column { what: "crash, p50", value: |f| Some(seconds(f.crash.percentile(50))), show: time },
-    Column { what: "crash, at worst", value: |f| Some(seconds(f.crash.percentile(100))), show: time },
+    Column { what: "crash, p50", value: |f| Some(seconds(f.crash.as_ref()?.percentile(50))), show: time },
+    Column {
+        what: "crash, at worst",
+        value: |f| Some(seconds(f.crash.as_ref()?.percentile(100))),
+        show: time,
+    },
     Column { what: "two leaders after a pause", value: |f| double(f.pause), show: time },
     Column { what: "two leaders after a cut", value: |f| double(f.cut), show: time },
     Column {
