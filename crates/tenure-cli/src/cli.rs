@@ -1,6 +1,8 @@
 //! The words of the command line. Help, completions and the man page all come from here.
 
 mod partitions;
+#[cfg(feature = "raft")]
+mod raft;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -11,6 +13,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use tenure::{ElectionName, Namespace, NodeId, TaskListName};
 
 pub use partitions::{Counted, Create, Divided, Drain, Move, Partitions, Pause, Resize, TaskListSettings};
+#[cfg(feature = "raft")]
+pub use raft::Raft;
 
 use crate::health::HealthSettings;
 use crate::origins::Origins;
@@ -230,6 +234,7 @@ pub enum Command {
     Explain(Explain),
     #[command(subcommand)]
     Partitions(Partitions),
+    #[cfg(feature = "raft")]
     #[command(subcommand)]
     Raft(Raft),
     Witness(Witness),
@@ -282,7 +287,7 @@ pub struct Run {
     #[command(flatten)]
     pub serve: ServeSettings,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "CMD")]
+    #[arg(required = true, last = true, value_name = "CMD", help_heading = None::<&'static str>)]
     pub program: Vec<OsString>,
 }
 
@@ -456,7 +461,7 @@ pub struct Delete {
 /// Examine the store: reachable, writable, durable, how fast, and what ttl it supports
 ///
 /// A store on which Tenure was never used is only looked at, unless with --write: then it is set up, and measured.
-/// What the measurement writes is removed.
+/// What the measurement writes is removed, except for one event in the namespace `tenure-check`.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: tenure check --store sqlite:/var/lib/tenure.db --write")]
 pub struct Check {
@@ -467,7 +472,7 @@ pub struct Check {
 
 /// Measure hand-overs, failovers and what standing costs, on your store
 ///
-/// Works in a namespace of its own, with nodes of its own, and cleans up: nobody else's election is touched.
+/// Works in a random namespace, whatever `--namespace` says. An ended election and one event of it stay in the store.
 /// A failover takes most of a ttl, so the default takes about a minute.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -475,6 +480,9 @@ Examples:
   tenure bench --store postgres://tenure@db/app
   tenure bench --rounds 200 --crashes 0 --json")]
 pub struct Bench {
+    /// Set the store up if Tenure was never used on it: create the file, the tables or the znodes
+    #[arg(long)]
+    pub write: bool,
     /// How many planned hand-overs
     #[arg(long, value_name = "NUMBER", default_value = "50")]
     pub rounds: u32,
@@ -495,50 +503,6 @@ pub struct Explain {
     /// The term [default: the latest]
     #[arg(long, value_name = "NUMBER")]
     pub term: Option<u64>,
-}
-
-/// Who belongs to the group of a raft:// store, and changing that
-#[derive(Subcommand, Debug)]
-#[command(after_help = "Example: tenure raft members --store raft://h1:7101,h2:7101,h3:7101")]
-pub enum Raft {
-    Members(Members),
-    Add(Add),
-    Remove(Remove),
-    Snapshot(Snapshot),
-}
-
-/// List the members: where they are, who leads the group, and how far each is behind
-#[derive(Args, Debug)]
-#[command(after_help = "Example: tenure raft members --json | jq -r .address")]
-pub struct Members {}
-
-/// Give a vote to the member that was started at this address, and waits
-///
-/// If another member was at this address before, the new one takes its place.
-#[derive(Args, Debug)]
-#[command(after_help = "Example: tenure raft add h4:7101")]
-pub struct Add {
-    /// Where it is reached
-    #[arg(value_name = "ADDR")]
-    pub address: String,
-}
-
-/// Take a member out of the group; it may be dead
-#[derive(Args, Debug)]
-#[command(after_help = "Example: tenure raft remove h2:7101")]
-pub struct Remove {
-    /// Its address, or its id
-    #[arg(value_name = "MEMBER")]
-    pub member: String,
-}
-
-/// Have the members write a snapshot now, which takes the place of the log before it
-#[derive(Args, Debug)]
-#[command(after_help = "Example: tenure raft snapshot")]
-pub struct Snapshot {
-    /// Only the one that is reached there
-    #[arg(value_name = "ADDR")]
-    pub address: Option<String>,
 }
 
 /// Vote in the group of a raft:// store, and do nothing else: the third of two machines
@@ -571,7 +535,7 @@ pub enum Config {
 #[derive(Args, Debug)]
 pub struct Balancer {
     /// Where clients come
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", value_parser = listen)]
     pub listen: SocketAddr,
 }
 

@@ -33,7 +33,8 @@ pub enum Failure {
     Store(String),
     /// The store is there, but Tenure was never used on it.
     #[error(
-        "{0}; check the store URL, or start `tenure run` or `tenure node` with it, which sets the store up"
+        "{0}; check the store URL, or start `tenure run` or `tenure node` with it, which sets the store up \
+         (if nodes are running that use it, put it back instead)"
     )]
     NotSetUp(String),
     /// Leadership was lost, and that was to be the end.
@@ -110,7 +111,9 @@ impl From<PartitionsError> for Failure {
     fn from(error: PartitionsError) -> Self {
         match error {
             PartitionsError::Store(error) => error.into(),
-            PartitionsError::Name(_) | PartitionsError::NoLedger => Self::Usage(chain(&error)),
+            PartitionsError::Name(_) | PartitionsError::NoLedger | PartitionsError::TooMany { .. } => {
+                Self::Usage(chain(&error))
+            }
             other => Self::No(chain(&other)),
         }
     }

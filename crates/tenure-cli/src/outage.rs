@@ -1,7 +1,9 @@
 //! What people are told while the store is away: that it is, until when that does no harm, and that it is back.
 
+use std::collections::BTreeSet;
+
 use serde_json::json;
-use tenure::{Node, NodeEvent, Reason};
+use tenure::{ElectionName, Node, NodeEvent, Reason};
 
 use crate::output::{length, millis};
 use crate::voice::Voice;
@@ -11,11 +13,19 @@ use crate::voice::Voice;
 pub fn tell(node: &Node, voice: Voice, losses: bool) -> tokio::task::JoinHandle<()> {
     let mut events = node.subscribe();
     tokio::spawn(async move {
+        let mut led = BTreeSet::new();
         while let Some(event) = events.next().await {
+            match &event {
+                NodeEvent::LeaderElected { election, .. } => _ = led.insert(election.clone()),
+                NodeEvent::LeaderLost { election, .. } | NodeEvent::LeaderResigned { election, .. } => {
+                    led.remove(election);
+                }
+                _ => {}
+            }
             if let NodeEvent::LeaderLost { election, term, reason } = &event {
                 if losses && !is_wanted(*reason) {
                     let next = match reason {
-                        Reason::Lapsed => "; it stands again once the store answers",
+                        Reason::Lapsed => "; it will stand again",
                         _ => "",
                     };
                     let sentence =
@@ -25,7 +35,7 @@ pub fn tell(node: &Node, voice: Voice, losses: bool) -> tokio::task::JoinHandle<
                 }
                 continue;
             }
-            if let Some((sentence, data)) = sentence(&event) {
+            if let Some((sentence, data)) = sentence(&event, &led) {
                 voice.say(event.name(), &sentence, data);
             }
         }
@@ -37,16 +47,13 @@ fn is_wanted(reason: Reason) -> bool {
     matches!(reason, Reason::Asked | Reason::Closing | Reason::Ended | Reason::Resigned)
 }
 
-fn sentence(event: &NodeEvent) -> Option<(String, serde_json::Value)> {
+fn sentence(event: &NodeEvent, led: &BTreeSet<ElectionName>) -> Option<(String, serde_json::Value)> {
     Some(match event {
         NodeEvent::StoreLost { problem } => {
             (format!("the store does not answer, trying again: {problem}"), json!({"problem": problem}))
         }
         NodeEvent::InJeopardy { left } => (
-            format!(
-                "in jeopardy: unless the store answers within {}, the session is over, and this node leads nothing",
-                length(*left)
-            ),
+            format!("in jeopardy: unless the store answers within {}, {}", length(*left), at_stake(led)),
             json!({"left_ms": millis(*left)}),
         ),
         NodeEvent::StoreBack { away } => {
@@ -54,4 +61,37 @@ fn sentence(event: &NodeEvent) -> Option<(String, serde_json::Value)> {
         }
         _ => return None,
     })
+}
+
+/// What ends with the session.
+fn at_stake(led: &BTreeSet<ElectionName>) -> String {
+    if led.is_empty() {
+        return String::from("this node's session ends, and it has to register again");
+    }
+    let led: Vec<String> = led.iter().map(|election| format!("`{election}`")).collect();
+    format!("this node no longer leads {}", led.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_node_in_jeopardy_says_what_it_leads_or_that_it_leads_nothing() {
+        let event = NodeEvent::InJeopardy { left: Duration::from_secs(3) };
+        let told = |led: &[&str]| {
+            let led = led.iter().map(|name| ElectionName::new(*name).unwrap()).collect();
+            sentence(&event, &led).unwrap().0
+        };
+        assert_eq!(
+            told(&["hourly", "nightly"]),
+            "in jeopardy: unless the store answers within 3.0s, this node no longer leads `hourly`, `nightly`"
+        );
+        assert_eq!(
+            told(&[]),
+            "in jeopardy: unless the store answers within 3.0s, this node's session ends, and it has to register again"
+        );
+    }
 }

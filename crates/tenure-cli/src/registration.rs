@@ -43,7 +43,13 @@ pub fn introduce(global: &Global, settings: &NodeSettings, listen: Option<Socket
     } else {
         ""
     };
-    let sentence = format!("store {store}, namespace `{namespace}`{local}");
+    let url = global.store.as_deref();
+    let new = if store::file(url).is_some_and(|file| !file.exists()) {
+        "; the file does not exist yet and is created"
+    } else {
+        ""
+    };
+    let sentence = format!("store {store}, namespace `{namespace}`{local}{new}");
     voice.say("using_store", &sentence, json!({"store": store, "namespace": namespace}));
     let in_kubernetes = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
     let sign = match listen {
@@ -83,6 +89,24 @@ pub async fn start(
         serving::origin(address)?;
     }
     let labels = Labels::parse(settings.label.iter().map(String::as_str));
+    let mut builder = Node::builder(id)
+        .ttl(settings.ttl)
+        .takeover_delay(settings.takeover_delay)
+        .eligible(settings.eligible)
+        .priority(settings.priority)
+        .failback(settings.failback)
+        .labels(labels.map_err(|error| Failure::Usage(error.to_string()))?);
+    if let Some(every) = settings.renew_every {
+        builder = builder.renew_every(every);
+    }
+    if let Some(every) = settings.poll_every {
+        builder = builder.poll_every(every);
+    }
+    if let Some(address) = &settings.address {
+        builder = builder.address(address);
+    }
+    // Before the store is reached, and perhaps created.
+    builder.validate().map_err(|error| not_started(error, global, settings))?;
     let begun = clock::now();
     let store = match settings.start_timeout {
         None => reach(global, &settings.seat, voice, &mut None).await?,
@@ -93,24 +117,8 @@ pub async fn start(
             reached.map_err(|_| gave_up(limit, problem.as_deref().unwrap_or("it does not answer")))??
         }
     };
-    let mut builder = Node::builder(id)
-        .ttl(settings.ttl)
-        .takeover_delay(settings.takeover_delay)
-        .eligible(settings.eligible)
-        .priority(settings.priority)
-        .failback(settings.failback)
-        .labels(labels.map_err(|error| Failure::Usage(error.to_string()))?);
     if let Some(limit) = settings.start_timeout {
         builder = builder.start_timeout(limit.saturating_sub(clock::now().since(begun)));
-    }
-    if let Some(every) = settings.renew_every {
-        builder = builder.renew_every(every);
-    }
-    if let Some(every) = settings.poll_every {
-        builder = builder.poll_every(every);
-    }
-    if let Some(address) = &settings.address {
-        builder = builder.address(address);
     }
     if let Some(verdict) = settings.health.start(settings.ttl, voice)? {
         builder = builder.health(move || verdict.clone().outcome());

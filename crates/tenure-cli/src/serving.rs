@@ -66,7 +66,9 @@ impl Door {
         let token = token.map_err(|error| Failure::Usage(chain(&error)))?;
         let given = node.address.as_deref().map(origin).transpose()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let cannot = |error| Failure::System(format!("cannot listen at {listen}: {error}"));
+        let cannot = |error| {
+            Failure::System(format!("cannot listen at {listen}: {error}; give another address with --listen"))
+        };
         let server = Server::bind(listen).map_err(cannot)?.tls(tls.clone());
         let bound = server.address().map_err(cannot)?;
         let url = format!("{scheme}://{bound}");

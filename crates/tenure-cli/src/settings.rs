@@ -140,23 +140,18 @@ const OTHER_VARIABLES: [&str; 7] = [
 
 /// Warns of variables that look like settings, and are none: most often a slip of the finger.
 pub fn warn_of_unknown_variables(json: bool) {
-    let known: Vec<String> = known().iter().map(|name| name.replace('-', "_")).collect();
+    let known: Vec<String> = known().iter().map(|name| name.replace('-', "_").to_ascii_uppercase()).collect();
     for (name, _) in std::env::vars_os() {
-        let Some(name) = name.to_str() else { continue };
-        let Some(setting) = name.strip_prefix("TENURE_") else { continue };
-        let setting = setting.to_ascii_lowercase();
-        let inner = ["config", "witness_"].iter().any(|word| setting.starts_with(word));
-        if !inner && !known.contains(&setting) && !OTHER_VARIABLES.contains(&name) {
-            let meant = suggestion(
-                &setting.replace('_', "-"),
-                &known.iter().map(|k| k.replace('_', "-")).collect::<Vec<_>>(),
-            );
-            let meant = if meant.starts_with("did") { format!("; {meant}") } else { String::new() };
-            crate::output::notice(
-                json,
-                &format!("warning: {name} in the environment is no setting of Tenure{meant}"),
-            );
+        let Some(setting) = name.to_str().and_then(|name| name.strip_prefix("TENURE_")) else { continue };
+        let inner = ["CONFIG", "WITNESS_"].iter().any(|word| setting.starts_with(word));
+        let known_to_others = OTHER_VARIABLES.iter().any(|other| name == **other);
+        if inner || known_to_others || known.iter().any(|known| known == setting) {
+            continue;
         }
+        let meant = nearest(setting, &known)
+            .map_or(String::new(), |meant| format!("; did you mean `TENURE_{meant}`?"));
+        let sentence = format!("warning: TENURE_{setting} in the environment is no setting of Tenure{meant}");
+        crate::output::notice(json, &sentence);
     }
 }
 
@@ -255,12 +250,16 @@ fn understand(text: &str) -> Result<BTreeMap<String, String>, String> {
 }
 
 fn suggestion(name: &str, known: &[String]) -> String {
-    let best =
-        known.iter().max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
-    match best.filter(|best| strsim::jaro_winkler(name, best) > 0.7) {
-        Some(best) => format!("did you mean `{best}`?"),
+    match nearest(name, known) {
+        Some(nearest) => format!("did you mean `{nearest}`?"),
         None => format!("known are {}", known.join(", ")),
     }
+}
+
+/// The known name that looks most like it, if any does.
+fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
+    let likeness = |known: &String| strsim::jaro_winkler(name, known);
+    known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).filter(|best| likeness(best) > 0.7)
 }
 
 /// A setting that is in force.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use tenure::{ConnectError, Namespace, Options, Retention, Setup, Store, StoreError};
+use tenure::{ConnectError, Namespace, Options, Setup, Store, StoreError};
 use tenure_store::environment::{with_credentials, with_parameter};
 use tenure_store::{StoreUrl, Told, UrlError};
 
@@ -30,17 +30,23 @@ pub async fn connect_or_create(global: &Global) -> Result<Arc<dyn Store>, Failur
     in_time(global, open(url(global)?.as_deref(), &global.namespace, Setup::Create)).await
 }
 
-/// The same store in a namespace where whatever is written is in nobody's way, and one event of it is kept.
+/// Connects to the same store in a namespace where measurements are in nobody's way. One event of it is kept.
 pub async fn connect_to_scratch(global: &Global) -> Result<Arc<dyn Store>, Failure> {
-    let url = url(global)?;
-    let Some(url) = url else {
-        let namespace = Namespace::new(SCRATCH).map_err(Failure::system)?;
-        let options = Options { namespace, retention: Retention { events: 1 }, ..Options::default() };
-        return in_time(global, tenure::connect_default_with(options)).await;
+    let url = url_of_scratch(global, SCRATCH)?;
+    in_time(global, tenure::connect(url)).await
+}
+
+/// The URL in force, with this namespace in place of the user's, and a history of one event.
+///
+/// # Errors
+/// As for [`url`].
+pub fn url_of_scratch(global: &Global, namespace: &str) -> Result<String, Failure> {
+    let url = match url(global)? {
+        Some(url) => url,
+        None => format!("sqlite:{}", tenure::default_path()?.display()),
     };
     let url = without_parameters(&url, &["namespace", "history"]);
-    let url = with_parameter(&with_parameter(&url, "namespace", SCRATCH), "history", "1");
-    in_time(global, tenure::connect(url)).await
+    Ok(with_parameter(&with_parameter(&url, "namespace", namespace), "history", "1"))
 }
 
 /// Why there is no connection; if the URL is wrong, with the URL as it was written.

@@ -85,7 +85,7 @@ impl Machine {
     fn act_on_hint(&mut self, key: ElectionKey, now: Instant) -> Act {
         if self.planted.has(Plant::HintIsTruth) {
             let over = self.election(key).silence.stamp();
-            return Act::Claim { over, disinherit: None, outwaited: None };
+            return Act::Claim { over, outwaited: None };
         }
         // A claim would be granted on the spot, without the delay that is due after a loss.
         if !self.settings.takeover_delay.is_zero() || now < self.wary_until { Act::Look } else { Act::PLAIN }
@@ -181,9 +181,9 @@ impl Machine {
     }
 
     fn claim(&mut self, key: ElectionKey, session: SessionId, act: Act) -> Verb {
-        let (over, disinherit, outwaited) = match act {
-            Act::Claim { over, disinherit, outwaited } => (over, disinherit, outwaited),
-            Act::Look | Act::Tell => (None, None, None),
+        let (over, outwaited) = match act {
+            Act::Claim { over, outwaited } => (over, outwaited),
+            Act::Look | Act::Tell => (None, None),
         };
         let attempt = self.next_attempt();
         let untold = self.planted.has(Plant::HighestTermUntold);
@@ -197,7 +197,6 @@ impl Machine {
             priority: self.settings.priority,
             outwaited: if impatient { Some(highest) } else { outwaited },
             over,
-            disinherit,
             tell_only: act == Act::Tell,
             above: if untold { Term::NONE } else { highest },
             since,
@@ -270,7 +269,7 @@ impl Machine {
         let mut act = if self.settings.takeover_delay.is_zero() { act } else { Act::Look };
         if self.planted.has(Plant::ErrorMeansFree) {
             let over = self.election(key).silence.stamp();
-            act = Act::Claim { over, disinherit: None, outwaited: None };
+            act = Act::Claim { over, outwaited: None };
         }
         let until = now + self.pause(failures);
         self.set_phase(key, Phase::Waiting { until, act });
@@ -373,7 +372,7 @@ impl Machine {
             // Before it ends a delay, a candidate makes sure that the loss is still the one it waited
             // for: the holder may have renewed, or resigned only now.
             ExpiryJudge::Candidate if !delay.is_zero() && look.received < at => (at, Act::Look),
-            ExpiryJudge::Candidate => (at, Act::Claim { over, disinherit: None, outwaited: None }),
+            ExpiryJudge::Candidate => (at, Act::Claim { over, outwaited: None }),
             // The store retires it by its own clock; the delay counts from when we see that it has.
             ExpiryJudge::Store if delay.is_zero() => (at, Act::PLAIN),
             ExpiryJudge::Store => (at, Act::Look),
@@ -388,11 +387,8 @@ impl Machine {
         outranked: bool,
         now: Instant,
     ) -> (Instant, Act) {
-        let ttl = self.settings.ttl;
         let courtesy = self.courtesy();
         let delay = self.takeover_delay();
-        let heirless = seen.heir.is_none() || self.planted.has(Plant::HeirIgnored);
-        let ours = seen.heir.as_ref() == Some(&self.node);
         let Role::Standing(candidacy) = &mut self.election(key).role else { return (now, Act::Look) };
         let freed = match candidacy.freed {
             Some((term, at)) if term == seen.term => at,
@@ -402,25 +398,11 @@ impl Machine {
                 now
             }
         };
-        if ours {
-            // Named by the leader itself: no courtesy is due, or heir and better candidate would
-            // wait for each other.
-            return (now, Act::Claim { over: None, disinherit: None, outwaited: Some(seen.term) });
-        }
-        if !heirless {
-            let disinherit = Some(seen.term);
-            return (freed + ttl, Act::Claim { over: None, disinherit, outwaited: None });
-        }
         if outranked {
-            return (
-                freed + courtesy,
-                Act::Claim { over: None, disinherit: None, outwaited: Some(seen.term) },
-            );
+            return (freed + courtesy, Act::Claim { over: None, outwaited: Some(seen.term) });
         }
         let vacated = seen.term > Term::NONE && seen.ended < seen.term;
-        let disinherit = seen.heir.as_ref().map(|_| seen.term);
-        let act = Act::Claim { over: None, disinherit, outwaited: None };
-        (if vacated { freed + delay } else { now }, act)
+        (if vacated { freed + delay } else { now }, Act::PLAIN)
     }
 
     fn takeover_delay(&self) -> std::time::Duration {

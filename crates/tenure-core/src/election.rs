@@ -61,12 +61,12 @@ pub(crate) enum Act {
     /// Tells the store of a term that it has forgotten.
     Tell,
     /// Claims the lease.
-    Claim { over: Option<Stamp>, disinherit: Option<Term>, outwaited: Option<Term> },
+    Claim { over: Option<Stamp>, outwaited: Option<Term> },
 }
 
 impl Act {
     /// A claim on a lease that may be free.
-    pub const PLAIN: Self = Self::Claim { over: None, disinherit: None, outwaited: None };
+    pub const PLAIN: Self = Self::Claim { over: None, outwaited: None };
 }
 
 #[derive(Debug)]

@@ -105,8 +105,6 @@ plants! {
     IneligibleStands,
     /// A candidate of low priority does not leave the lease to a better one.
     PriorityIgnored,
-    /// A lease that is kept for an heir is taken by whoever comes first.
-    HeirIgnored,
     /// A candidate does not notice by its renewals that a lease was passed on to it.
     GrantUnnoticed,
     /// The end of an election is not noticed by its candidates.

@@ -134,8 +134,6 @@ pub struct Record {
     pub term: Term,
     /// Who holds the lease. `None`: never granted, resigned, or its session is over.
     pub holder: Option<Holder>,
-    /// The lease is free, but kept for this node, to which it was handed over.
-    pub heir: Option<NodeId>,
     /// The term under which the election was last ended (deleted); [`Term::NONE`] if never.
     pub ended: Term,
     /// Somebody has asked the holder to give its term up.

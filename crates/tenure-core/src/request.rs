@@ -108,8 +108,6 @@ pub enum Verb {
         outwaited: Option<Term>,
         /// A silent session to retire.
         over: Option<Stamp>,
-        /// The heir of the lease freed under this term has had its time.
-        disinherit: Option<Term>,
         /// Grant nothing: only take note of `above`.
         tell_only: bool,
         /// The highest term seen.

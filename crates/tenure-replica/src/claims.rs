@@ -11,7 +11,6 @@ use crate::transaction::Transaction;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Obstacle {
     Held,
-    KeptForAnother,
     Outranked,
 }
 
@@ -27,7 +26,6 @@ impl Transaction<'_> {
         let seen = self.record(&claim.election);
         let ended_since = claim.since.is_some_and(|since| seen.ended > since);
         // Compared with what the candidate can have read, so before its own word raises the floor.
-        let disinherits = claim.disinherit == Some(seen.term);
         let courteous = claim.outwaited != Some(seen.term);
         if overtaken || ended_since {
             return Ok(Standing::Refused { seen, outranked: false });
@@ -44,7 +42,7 @@ impl Transaction<'_> {
         {
             self.retire(over);
         }
-        match self.obstacle(claim, &node, disinherits, courteous) {
+        match self.obstacle(claim, courteous) {
             None => {
                 let term = self.grant(&claim.election, claim.session, node, claim.attempt);
                 Ok(Standing::Leading { term })
@@ -57,13 +55,10 @@ impl Transaction<'_> {
         }
     }
 
-    fn obstacle(&self, claim: &Claim, node: &NodeId, disinherits: bool, courteous: bool) -> Option<Obstacle> {
+    fn obstacle(&self, claim: &Claim, courteous: bool) -> Option<Obstacle> {
         let election = self.space.elections.get(&claim.election)?;
         if election.grant.is_some() || claim.tell_only {
             return Some(Obstacle::Held);
-        }
-        if election.heir.as_ref().is_some_and(|heir| heir != node) && !disinherits {
-            return Some(Obstacle::KeptForAnother);
         }
         let outranks = |rival: &Waiting| rival.session != claim.session && rival.priority > claim.priority;
         (courteous && election.waiting.iter().any(outranks)).then_some(Obstacle::Outranked)
@@ -83,7 +78,6 @@ impl Transaction<'_> {
         let election = self.space.elections.entry(name.clone()).or_default();
         let term = election.term().next();
         election.granted = term;
-        election.heir = None;
         election.waiting.retain(|waiting| waiting.session != session);
         election.grant = Some(Grant { session, node: node.clone(), term, attempt });
         let previous = election.last_leader.replace(node.clone());

@@ -22,7 +22,6 @@ impl Transaction<'_> {
         election.floor = ended;
         election.ended = ended;
         election.stood = false;
-        election.heir = None;
         election.waiting.clear();
         let holder = election.grant.as_ref().map(|grant| grant.session);
         if let Some(session) = holder.and_then(|holder| self.space.sessions.get_mut(&holder)) {

@@ -13,7 +13,6 @@ impl Transaction<'_> {
     pub fn resign(&mut self, resign: &Resign) {
         let Ok(session) = self.live(resign.session) else { return };
         session.barrier = session.barrier.max(resign.attempt);
-        let node = session.info.id.clone();
         let Some(election) = self.space.elections.get_mut(&resign.election) else { return };
 
         // A resignation that arrives late must not undo a claim that was sent after it: its node
@@ -21,8 +20,6 @@ impl Transaction<'_> {
         election
             .waiting
             .retain(|waiting| waiting.session != resign.session || waiting.attempt > resign.attempt);
-        let stands = |node: &NodeId| election.waiting.iter().any(|waiting| waiting.node == *node);
-        election.heir.take_if(|heir| *heir == node && !stands(heir)); // whoever withdraws does not inherit
         let Some(grant) = election.grant.take_if(|grant| {
             grant.session == resign.session
                 && grant.attempt <= resign.attempt

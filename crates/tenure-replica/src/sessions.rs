@@ -156,7 +156,6 @@ impl Transaction<'_> {
         let mut freed = Vec::new();
         for (name, election) in &mut self.space.elections {
             election.waiting.retain(|waiting| waiting.session != session);
-            election.heir.take_if(|heir| *heir == node); // nothing is kept for a node that is no more
             if let Some(grant) = election.grant.take_if(|grant| grant.session == session) {
                 freed.push((name.clone(), grant.term));
             }

@@ -92,8 +92,6 @@ pub(crate) struct Election {
     pub stood: bool,
     /// The grant in force. Its session is live: whatever ends a session frees its leases.
     pub grant: Option<Grant>,
-    /// The lease is free, and kept for this node.
-    pub heir: Option<NodeId>,
     /// What the leader of its term was asked.
     pub petition: Option<Petition>,
     /// Its leader has said that the cluster is below its minimum.

@@ -38,13 +38,7 @@ impl Transaction<'_> {
             let pulse = session.pulse(grant.session, &self.moment);
             Some(Holder { node: grant.node.clone(), term: grant.term, pulse })
         });
-        Record {
-            term: election.term(),
-            holder,
-            heir: election.heir.clone(),
-            ended: election.ended,
-            petition: election.petition.clone(),
-        }
+        Record { term: election.term(), holder, ended: election.ended, petition: election.petition.clone() }
     }
 
     /// Records what happened to an election.

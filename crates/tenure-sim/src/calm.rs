@@ -155,16 +155,17 @@ impl Calm {
         // makes way may leave the lease to it, unless the store passes over it: then others wait for a ttl.
         let open = |node: usize| world.nodes[node].machine.as_ref().is_some_and(|m| m.session().is_some());
         let absent = world.unhealthy.is_some_and(|node| !open(node));
-        let passed_over = world.config.passes_on && world.config.capabilities.succession == Succession::Race;
-        let kept = if asked && absent && !passed_over { world.config.longest(world.config.ttl) } else { 0 };
-        hears + learns + kept + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
+        let passed_over = world.config.capabilities.succession == Succession::Race;
+        let unheeded =
+            if asked && absent && !passed_over { world.config.longest(world.config.ttl) } else { 0 };
+        hears + learns + unheeded + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
     }
 
     /// Whether every election has a candidate that the store knows of, and takes for alive: to that one the lease is
     /// passed on, and its next renewal tells.
     fn all_successors_are_known(&self, world: &World) -> bool {
         let Capabilities { succession, news, .. } = world.config.capabilities;
-        let races = succession == Succession::Race && world.config.passes_on && news == News::Push;
+        let races = succession == Succession::Race && news == News::Push;
         // If the rates of clocks differ by more, a store may find half of a ttl gone before the next renewal.
         let timely = world.config.drift <= 100;
         let known = |election: usize, node: usize| {

@@ -83,9 +83,6 @@ pub struct Config {
     pub seed: u64,
     /// What the model store can do.
     pub capabilities: Capabilities,
-    /// Whether a lease that is given up is granted to the next candidate by the same write, also where claims hold no
-    /// place in a queue. If not, it is free, or kept for a named candidate.
-    pub passes_on: bool,
     /// How it tells ages.
     pub ages: Ages,
     /// Rate of the store's clock, in thousandths.
@@ -179,7 +176,6 @@ impl Config {
             node.look_every = Some(every).filter(|_| habits.below(4) > 0 && watched);
             node.failback = habits.below(4) > 0 && fails_back;
         }
-        let passes_on = habits.below(2) == 0 || capabilities.succession == Succession::Queue;
         let ttl = nodes.iter().map(|node| nanos(node.ttl)).max().unwrap_or(0);
         let shortest = nodes.iter().map(|node| nanos(node.ttl)).min().unwrap_or(0);
         let network = Network {
@@ -193,7 +189,6 @@ impl Config {
         let mut config = Self {
             seed,
             capabilities,
-            passes_on,
             ages,
             store_rate: rate(&mut dice),
             tick,

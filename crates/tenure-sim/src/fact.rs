@@ -36,8 +36,8 @@ pub enum Fact {
         session: SessionId,
         /// Which term.
         term: Term,
-        /// For whom the lease had been kept.
-        heir: Option<usize>,
+        /// The candidate that came next, if the lease was passed on by the write that freed it; `None` if it was claimed.
+        next: Option<usize>,
         /// When it had been asked for.
         sent: Real,
         /// When.

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use tenure_core::{Capabilities, Drift, ElectionKey, Instant, Machine, NodeId, Planted, Settings, Term};
+use tenure_core::{
+    Capabilities, Drift, ElectionKey, Failback, Instant, Machine, NodeId, Planted, Settings, Term,
+};
 
 use crate::clock::{Clock, Real};
 use crate::config::NodeConfig;
 use crate::desk::Desk;
-use crate::failback::Failback;
+use crate::failback;
 use crate::watch::Watch;
 use crate::world::What;
 
@@ -39,8 +41,8 @@ pub struct SimNode {
     pub desk: Option<Box<Desk>>,
     /// What it knows of the cluster, if it watches it.
     pub watch: Option<Watch>,
-    /// Whom it stands behind, and when it asks that one to make way.
-    pub failback: Failback,
+    /// When it asks leaders of lower priority to make way, if it does.
+    pub failback: Option<Failback>,
     /// The elections, by index.
     pub keys: Vec<ElectionKey>,
     /// Counts its lives.
@@ -65,6 +67,9 @@ pub struct SimNode {
     pub work: Vec<Work>,
     /// Whether its user wants to lead, by election.
     pub wants: Vec<bool>,
+    /// Whether its user waits to lead, by election: from when the node stands until it is elected, withdraws, or the
+    /// election ends.
+    pub waits: Vec<bool>,
     /// When it last began to stand, by election.
     pub stood: Vec<Real>,
     /// When the machine first learned something of the election in this candidacy.
@@ -121,7 +126,7 @@ impl SimNode {
             machine: None,
             desk: None,
             watch: None,
-            failback: Failback::default(),
+            failback: None,
             keys: Vec::new(),
             life: 0,
             met: None,
@@ -134,6 +139,7 @@ impl SimNode {
             ails: Ails::default(),
             work: vec![Work::None; elections],
             wants: vec![true; elections],
+            waits: vec![false; elections],
             stood: vec![0; elections],
             acquainted: vec![None; elections],
             looked: vec![0; elections],
@@ -167,7 +173,8 @@ impl SimNode {
         let mut machine = machine.expect("the simulation's settings are possible").planted(planted);
         self.keys = (0..self.work.len()).map(|_| machine.add()).collect();
         self.machine = Some(machine);
-        self.failback = Failback::new(self.work.len());
+        self.failback = failback::of(&self.config, &self.name, planted);
+        self.waits.fill(false);
         self.work.fill(Work::None);
         self.acquainted.fill(None);
         self.alarm = None;

@@ -48,7 +48,7 @@ pub fn caught_by(plant: Plant) -> &'static [&'static str] {
         Plant::TakeoverDelaySkipped => &["the take-over delay is kept"],
         Plant::IneligibleStands => &["only the eligible lead"],
         Plant::PriorityIgnored => &["higher priority first"],
-        Plant::HeirIgnored | Plant::StoreSuccessorIgnored => &["the heir comes first"],
+        Plant::StoreSuccessorIgnored => &["the next candidate succeeds"],
         Plant::EndUnnoticed => &["the end is told"],
         Plant::PetitionIgnored | Plant::GrantUnnoticed => &["L2"],
         Plant::UnwellStaysInLine => &["L1", "L2"],

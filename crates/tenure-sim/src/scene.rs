@@ -63,6 +63,11 @@ impl Scene {
                 // Exact ages are taken on the clock of the one machine, which is never stepped.
                 config.ages = Ages::Told;
                 config.capabilities.expiry = ExpiryJudge::Candidate;
+                // Renewals are rare and looks frequent: a step falls between a renewal and the look that follows.
+                for node in &mut config.nodes {
+                    (node.renew_every, node.poll_every) = (node.ttl / 3, node.ttl / 12);
+                    (node.eligible, node.persistent) = (true, true);
+                }
                 let kinds = [Kind::StoreStep, Kind::StepAtHandOver, Kind::StepAtHandOver, Kind::Cut];
                 config.faults = fault::plan_of(config, &kinds, &mut dice);
                 config.aimed = true;

@@ -54,7 +54,6 @@ struct Lease {
     holder: Option<SessionId>,
     /// The highest attempt that was told that it leads.
     attempt: u64,
-    heir: Option<usize>,
     ended: Term,
     petition: Option<Petition>,
     stood: bool,
@@ -99,8 +98,6 @@ pub struct ModelStore {
     planted: Planted,
     /// How often it looks for sessions that have expired.
     tick: Real,
-    /// Whether a lease that is given up is granted to the next candidate by the same write.
-    passes_on: bool,
     /// The store's own clock.
     pub clock: Clock,
     identity: u128,
@@ -138,7 +135,6 @@ impl ModelStore {
             ages,
             planted,
             tick: 1,
-            passes_on: capabilities.succession == Succession::Queue,
             clock,
             identity: 1,
             names,
@@ -155,12 +151,6 @@ impl ModelStore {
     #[must_use]
     pub fn looking_every(self, tick: Real) -> Self {
         Self { tick, ..self }
-    }
-
-    /// The same, granting a lease that is given up to the next candidate by the same write, or not.
-    #[must_use]
-    pub fn passing_on(self, passes_on: bool) -> Self {
-        Self { passes_on, ..self }
     }
 
     /// Executes a request of a node.
@@ -273,9 +263,12 @@ impl ModelStore {
         true
     }
 
-    /// Asks the holder to give its term up.
+    /// Asks the holder to give its term up. Refused if the named successor does not stand.
     pub fn petition(&mut self, election: usize, to: Option<NodeId>) {
         let Some(holder) = self.state.leases[election].holder.filter(|id| self.live(*id)) else { return };
+        if to.as_ref().is_some_and(|to| !self.standing(election).any(|(node, _)| self.names[node] == *to)) {
+            return;
+        }
         let lease = &mut self.state.leases[election];
         lease.petition = Some(Petition { term: lease.term, to });
         if let Some(session) = self.session(holder) {
@@ -464,18 +457,8 @@ impl ModelStore {
     // ----- leases ---------------------------------------------------------------------------
 
     fn claim(&mut self, verb: &Verb, now: Moment) -> Result<Standing, Failure> {
-        let Verb::Claim {
-            tell_only,
-            session,
-            election,
-            attempt,
-            priority,
-            outwaited,
-            over,
-            disinherit,
-            above,
-            since,
-        } = verb
+        let Verb::Claim { tell_only, session, election, attempt, priority, outwaited, over, above, since } =
+            verb
         else {
             return Err(Failure::Unavailable);
         };
@@ -508,11 +491,11 @@ impl ModelStore {
         {
             self.retire_exactly(*stamp, now);
         }
-        if let Some(refusal) = self.objection(election, id, node, [*outwaited, *disinherit], now) {
+        if let Some(refusal) = self.objection(election, id, *outwaited, now) {
             return Ok(refusal);
         }
         self.state.leases[election].attempt = attempt;
-        Ok(Standing::Leading { term: self.grant(election, id, node, life, over.is_some(), now) })
+        Ok(Standing::Leading { term: self.grant(election, id, (node, life), over.is_some(), None, now) })
     }
 
     /// Enters the list of candidates: a queue keeps order, by priority and then by arrival.
@@ -559,8 +542,7 @@ impl ModelStore {
         &mut self,
         election: usize,
         id: SessionId,
-        node: usize,
-        [outwaited, disinherit]: [Option<Term>; 2],
+        outwaited: Option<Term>,
         now: Moment,
     ) -> Option<Standing> {
         let lease = &self.state.leases[election];
@@ -575,10 +557,6 @@ impl ModelStore {
             return Some(self.refused(election, false, now));
         }
         let read = Some(lease.term.max(lease.floor));
-        let kept = lease.heir.is_some_and(|heir| heir != node);
-        if kept && disinherit != read {
-            return Some(self.refused(election, false, now));
-        }
         let mine = self.place(election, id).map_or(0, |place| lease.candidates[place].priority);
         let better = |other: &Candidate| other.priority > mine && self.live(other.session);
         let outranked = outwaited != read && lease.candidates.iter().any(better);
@@ -589,9 +567,9 @@ impl ModelStore {
         &mut self,
         election: usize,
         id: SessionId,
-        node: usize,
-        life: u32,
+        (node, life): (usize, u32),
         over: bool,
+        next: Option<usize>,
         now: Moment,
     ) -> Term {
         let keeps = self.planted.has(Plant::StoreKeepsTerm) && over;
@@ -599,7 +577,7 @@ impl ModelStore {
             row.grants += 1;
         }
         let lease = &mut self.state.leases[election];
-        let (heir, before) = (lease.heir.take(), lease.term.max(lease.floor));
+        let before = lease.term.max(lease.floor);
         lease.term = if keeps { before } else { before.next() };
         lease.holder = Some(id);
         lease.candidates.retain(|candidate| candidate.session != id);
@@ -611,7 +589,7 @@ impl ModelStore {
             life,
             session: id,
             term,
-            heir,
+            next,
             sent: now.sent,
             at: now.real,
         });
@@ -637,7 +615,6 @@ impl ModelStore {
         self.state.leases[election].candidates.retain(|other| other.session != id || other.attempt > attempt);
         let named = to.and_then(|to| self.names.iter().position(|name| name == to));
         let named = named.filter(|named| self.standing(election).any(|(node, _)| node == *named));
-        let asked = to.is_none().then(|| self.first_in_line(election)).flatten();
         let late_too = self.planted.has(Plant::StoreResignsLate);
         let lease = &mut self.state.leases[election];
         let in_time = attempt >= lease.attempt || late_too;
@@ -650,7 +627,6 @@ impl ModelStore {
             return;
         }
         lease.holder = None;
-        lease.heir = named.or(asked).filter(|_| !self.passes_on);
         let term = lease.term;
         lease.history.push(Line::Resigned(term));
         if resets {
@@ -663,23 +639,19 @@ impl ModelStore {
 
     /// Grants a lease that was given up to the named candidate, or to the first in line, by the same write.
     fn pass_on(&mut self, election: usize, named: Option<usize>, now: Moment) {
-        if !self.passes_on {
-            return;
-        }
         let line = &self.state.leases[election].candidates;
         let live: Vec<Candidate> = line.iter().copied().filter(|other| self.live(other.session)).collect();
         let first = live.iter().find(|candidate| self.renewed_lately(candidate.session, now));
         let named =
             named.and_then(|named| live.iter().find(|other| self.node_of(other.session) == Some(named)));
         let Some(successor) = named.or(first) else { return };
-        let heir = self.node_of(successor.session);
+        let next = self.node_of(successor.session);
         let ignored = self.planted.has(Plant::StoreSuccessorIgnored);
-        let next = *live.first().filter(|_| ignored).unwrap_or(successor);
-        let Some((node, life)) = self.life_of(next.session) else { return };
-        let lease = &mut self.state.leases[election];
-        (lease.heir, lease.attempt) = (heir, next.attempt);
-        let now = Moment { sent: next.sent, ..now };
-        self.grant(election, next.session, node, life, false, now);
+        let granted = *live.first().filter(|_| ignored).unwrap_or(successor);
+        let Some(life) = self.life_of(granted.session) else { return };
+        self.state.leases[election].attempt = granted.attempt;
+        let now = Moment { sent: granted.sent, ..now };
+        self.grant(election, granted.session, life, false, next, now);
     }
 
     /// Whether a candidate is likely to be there, by the store's own clock. It decides only who is asked first, so it

@@ -14,7 +14,7 @@ use crate::config::{Config, MOST_ELECTIONS};
 use crate::coverage::Coverage;
 use crate::desk::Side;
 use crate::fact::Fact;
-use crate::failback::Asking;
+use crate::failback::{Asking, Listed};
 use crate::node::{SimNode, Work};
 use crate::store::{ModelStore, Moment};
 use crate::trace::Trace;
@@ -63,7 +63,7 @@ pub enum What {
     /// A request of a candidate that fails back reaches the store.
     MakeWay(Asking),
     /// Its answer reaches its node.
-    MayAsk(Asking),
+    MayAsk(Asking, Box<Listed>),
     /// News of the ledger reaches a node.
     LedgerHint { node: usize },
     /// A user's work on a partition has stopped.
@@ -178,8 +178,7 @@ impl World {
         let clock = Clock::new(config.store_rate, 1 << 55);
         let store =
             ModelStore::new(config.capabilities, config.ages, clock, names, config.elections, planted)
-                .looking_every(config.tick)
-                .passing_on(config.passes_on);
+                .looking_every(config.tick);
         let mut world = Self {
             dice: Dice::new(config.seed),
             real: 0,
@@ -232,7 +231,7 @@ impl World {
             What::Look { node, life, serial } => self.look(node, life, serial),
             What::Retire(stamp) => self.retire(stamp),
             What::MakeWay(asking) => self.make_way(asking),
-            What::MayAsk(Asking { node, .. })
+            What::MayAsk(Asking { node, .. }, _)
             | What::Looked { node, .. }
             | What::Reply { node, .. }
             | What::Answer { node, .. }
@@ -323,7 +322,9 @@ impl World {
             What::Looked { life, serial, told, .. } if life == self.nodes[node].life => {
                 self.looked(node, serial, *told);
             }
-            What::MayAsk(asking) if asking.life == self.nodes[node].life => self.may_ask(asking),
+            What::MayAsk(asking, answer) if asking.life == self.nodes[node].life => {
+                self.may_ask(asking, *answer);
+            }
             What::LedgerHint { .. } => self.ledger_hint(node),
             What::PartitionStopped { life, partition, .. } if life == self.nodes[node].life => {
                 self.partition_stopped(node, partition);

@@ -102,9 +102,6 @@ pub struct Claim {
     /// Retire this session first, if it still has exactly this pulse: it was silent for its
     /// whole life. On a queue: the one directly ahead, whether it leads or waits.
     pub over: Option<Stamp>,
-    /// The lease is free and kept for an heir, which has had its time: grant it anyway, if it is
-    /// still the one freed under this term.
-    pub disinherit: Option<Term>,
     /// Grants nothing: it only tells the store of [`Claim::above`], which it has forgotten, and that
     /// this candidate stands. Sent while the store's history is in doubt.
     pub tell_only: bool,
@@ -127,7 +124,6 @@ impl Claim {
             priority: 0,
             outwaited: None,
             over: None,
-            disinherit: None,
             tell_only: false,
             above: Term::NONE,
             since: None,
@@ -309,8 +305,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Stands for an election, or asks again where we stand.
     ///
-    /// Granted if the lease is free (never granted, resigned, or its session is over) and not
-    /// kept for another heir, or if `over` retires its holder. Holding the lease already answers
+    /// Granted if the lease is free (never granted, resigned, or its session is over), or if `over` retires its
+    /// holder. Holding the lease already answers
     /// `Leading` with the same term: nothing changes. The granted term is above every term granted before and
     /// above [`Claim::above`]. A refused claim registers the candidate, so that others see
     /// it. [`StoreError::SessionLost`] as for [`Store::renew`].
@@ -338,8 +334,8 @@ pub trait Store: Send + Sync + 'static {
     /// somebody leads.
     fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>>;
 
-    /// Asks the leader to give its term up: for `to`, or for the first in the order of succession,
-    /// for whom the freed lease is then kept. Asking again changes nothing, except for whom.
+    /// Asks the leader to give its term up: for `to`, or for the first in the order of succession, to which its
+    /// resignation then grants the lease. Asking again changes nothing, except for whom.
     fn petition(&self, election: ElectionName, to: Option<NodeId>) -> Pending<'_, Reply<Petitioned>>;
 
     /// Who stands, in order of succession, the holder not included.

@@ -6,10 +6,10 @@ type BoxError = Box<dyn StdError + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Nothing changed. Trying again may help: not reachable, locked, disk full, read-only.
-    #[error("the store did not take the request, and nothing changed: {0}")]
+    #[error("the store is unavailable: {0}")]
     Unavailable(#[source] BoxError),
     /// The request may or may not have taken effect. Ask again with the same words.
-    #[error("the store gave no answer, so the request may or may not have taken effect: {0}")]
+    #[error("the store did not answer, so the request may have taken effect: {0}")]
     Indeterminate(#[source] BoxError),
     /// The session is over, and everything under it is void.
     #[error("the session is over on the store, and everything held under it is void")]
@@ -21,7 +21,9 @@ pub enum StoreError {
 
 /// There is no store of Tenure's, and connecting was not to create one. The text says where.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}; check the store URL, or start a node with it, which sets the store up")]
+#[error(
+    "{0}; check the store URL, or start a node with it, which sets the store up (if nodes are running that use it, put it back instead)"
+)]
 pub struct NotSetUp(pub String);
 
 impl StoreError {

@@ -95,7 +95,7 @@ impl UrlError {
     fn example(written: &str) -> &'static str {
         let written = written.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| written.contains(word));
-        if has(&["pg", "postg", "5432"]) {
+        if has(&["pg", "postg", "5432", "host=", "dbname="]) {
             "postgres://user@host/database"
         } else if has(&["my", "maria", "3306"]) {
             "mysql://user@host/database"

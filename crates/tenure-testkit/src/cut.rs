@@ -5,7 +5,7 @@ use tenure_store::clock;
 
 use crate::checker::check_leaderships;
 use crate::proxy::Proxy;
-use crate::stage::{Witness, brief, lead, renewals, soon, stand, start};
+use crate::stage::{Witness, brief, calm, lead, renewals, soon, stand, start};
 
 /// It stops at its deadline and not before, is succeeded without overlap, and never returns under its old
 /// term, whatever arrives late. The proxy is in front of the server that `near` leads to; `far` is the same
@@ -21,7 +21,7 @@ pub async fn a_leader_that_is_cut_off_is_succeeded(
 ) {
     let proxy = Proxy::before(port);
     let far = start(brief("far"), &far(proxy.port())).await;
-    let near = start(brief("near"), near).await;
+    let near = start(calm("near"), near).await;
     let first = lead(&far).await;
     let first_watch = Witness::of(&far, &first);
     let successor = stand(&near);

@@ -19,6 +19,7 @@ pub mod lan;
 pub mod monotonic;
 pub mod others;
 pub mod patience;
+pub mod patient;
 pub mod proxy;
 pub mod server;
 pub mod sql;

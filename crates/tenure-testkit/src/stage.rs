@@ -41,10 +41,10 @@ pub fn calm(id: &str) -> NodeBuilder {
     Node::builder(id).ttl(Duration::from_secs(30)).renew_every(Duration::from_millis(500))
 }
 
-/// A node for tests in which something is to lapse. It renews often, so that nothing else does: a machine that is
-/// busy with other things may let it stand still for more than a second.
+/// A node for tests in which this very node is to lapse; all others are [`calm`]. It renews often, so that it does not
+/// lapse before it is to: a busy machine may let it, or the store's disk, stand still for seconds.
 pub fn brief(id: &str) -> NodeBuilder {
-    Node::builder(id).ttl(Duration::from_secs(2)).renew_every(Duration::from_millis(200))
+    Node::builder(id).ttl(Duration::from_secs(5)).renew_every(Duration::from_millis(500))
 }
 
 /// Starts a node on that store.

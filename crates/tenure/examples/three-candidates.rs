@@ -58,7 +58,8 @@ fn main() -> ExitCode {
 #[tokio::main(flavor = "current_thread")]
 async fn stand(name: &str, path: &str) -> Outcome<()> {
     let store = tenure::connect(format!("sqlite:{path}")).await?;
-    let node = Node::builder(name).ttl(TTL).start(store).await?;
+    // More often than by default, so that so short a lease is kept on a machine that is busy with other things.
+    let node = Node::builder(name).ttl(TTL).renew_every(TTL / 10).start(store).await?;
     let election = node.election(ELECTION)?;
     say(name, "stands");
     let (tell, mut told) = tokio::sync::mpsc::channel(1);

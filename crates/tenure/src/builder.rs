@@ -206,6 +206,16 @@ impl NodeBuilder {
         Ok(settings)
     }
 
+    /// Checks the node's name and settings, as [`start`](NodeBuilder::start) does first: for programs that want to know
+    /// before they connect to a store.
+    ///
+    /// # Errors
+    /// [`StartError`], with the name or the setting that cannot work.
+    pub fn validate(&self) -> Result<(), StartError> {
+        NodeId::new(&self.id)?;
+        self.settings().map(drop)
+    }
+
     /// Registers the node and opens its session. Names and settings are checked before anything is
     /// touched.
     ///

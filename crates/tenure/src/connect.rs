@@ -66,7 +66,7 @@ pub async fn connect_existing(url: impl AsRef<str>) -> Result<Arc<dyn Store>, Co
 ///
 /// | variable | what it is |
 /// |---|---|
-/// | `TENURE_STORE` | the store URL; without it, the [default store](connect_default) |
+/// | `TENURE_STORE` | the store URL; without it, the [default store](connect_default), and a warning, because only processes on this machine take part |
 /// | `TENURE_NAMESPACE` | the namespace, unless the URL has one |
 /// | `TENURE_STORE_PASSWORD_FILE` | a file with the password of the URL's user, unless the URL has one |
 /// | `TENURE_STORE_PASSWORD` | the password itself, if there is no such file |
@@ -87,7 +87,13 @@ pub async fn connect_from_env() -> Result<Arc<dyn Store>, ConnectError> {
 async fn connect_from(variable: Variable<'_>) -> Result<Arc<dyn Store>, ConnectError> {
     match told_by(variable)? {
         (Some(url), _) => connect(url).await,
-        (None, namespace) => connect_default_with(Options { namespace, ..Options::default() }).await,
+        (None, namespace) => {
+            tracing::warn!(
+                store = %default_path()?.display(),
+                "TENURE_STORE is not set: only processes on this machine take part"
+            );
+            connect_default_with(Options { namespace, ..Options::default() }).await
+        }
     }
 }
 

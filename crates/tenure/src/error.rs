@@ -269,6 +269,17 @@ pub enum PartitionsError {
         /// Which.
         list: TaskListName,
     },
+    /// No coordinator could divide so many. Nothing changed.
+    #[error(
+        "the task list `{list}` would have {partitions} partitions, but at most {most} are supported; have each do more of the work",
+        most = crate::TaskList::MOST_PARTITIONS
+    )]
+    TooMany {
+        /// The task list.
+        list: TaskListName,
+        /// How many it would have.
+        partitions: u32,
+    },
     /// There is nothing to change. Nothing changed.
     #[error("there is no task list `{list}`")]
     Absent {

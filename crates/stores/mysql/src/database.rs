@@ -5,7 +5,7 @@ use std::fmt::Write;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, Opts, QueryResult, TextProtocol};
 use tenure_core::Namespace;
-use tenure_sql::{Database, Ears, Failure, Value};
+use tenure_sql::{Database, Ears, Failure, Line, Value};
 use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
 use tokio::sync::Mutex;
 
@@ -100,7 +100,8 @@ impl Database for MySql {
         seen.findings()
     }
 
-    async fn hear(&self, namespace: &Namespace, ears: &Ears) -> Result<(), StoreError> {
+    /// A connection that sleeps in the server cannot be called over.
+    async fn hear(&self, namespace: &Namespace, ears: &Ears, _: &Line<Self>) -> Result<(), StoreError> {
         news::hear(&self.address, namespace, ears).await
     }
 }

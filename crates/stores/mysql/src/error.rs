@@ -57,7 +57,7 @@ pub(crate) fn refusal(error: &ServerError) -> StoreError {
         1449 => "whoever made Tenure's procedures is no more; let a user with all rights connect once",
         1040 | 1203 | 1226 => {
             return StoreError::unavailable(format!(
-                "{message}; every node needs three connections, and a fourth while its history is read: raise max_connections"
+                "{message}; every node needs two connections, and up to three more while it is a candidate or busy: raise max_connections"
             ));
         }
         1665 => "Tenure needs binlog_format ROW or MIXED: set it in the server's configuration",
@@ -79,7 +79,7 @@ pub(crate) fn refusal(error: &ServerError) -> StoreError {
 
 /// There is no connection to any of these places: nothing was asked.
 pub(crate) fn no_connection(said: &str, places: &str) -> StoreError {
-    StoreError::unavailable(format!("MySQL at {places} cannot be reached: {said}"))
+    StoreError::unavailable(format!("cannot reach MySQL at {places}: {said}"))
 }
 
 /// A replica may be promoted at any time, so this may pass.

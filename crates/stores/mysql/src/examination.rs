@@ -59,8 +59,13 @@ impl ExaminationWords {
             Finding::new(
                 "connections",
                 self.most - self.used >= 10,
-                format!("{} of {}", self.used, self.most),
-                "every node needs three, and one more while it starts: raise max_connections",
+                format!(
+                    "{} of {}: room for about {} more nodes",
+                    self.used,
+                    self.most,
+                    (self.most - self.used) / 3
+                ),
+                "every node needs two, a candidate three, and a busy one up to two more: raise max_connections",
             ),
             Finding::new(
                 "news",

@@ -127,8 +127,8 @@ publishing: BEGIN
         SELECT sess AS id
         UNION SELECT CONVERT(t.id USING utf8mb4) COLLATE utf8mb4_bin
             FROM JSON_TABLE(silent, '$[*]' COLUMNS (id VARCHAR(128) PATH '$[0]')) t
-        UNION SELECT CONVERT(w.heir USING utf8mb4) COLLATE utf8mb4_bin
-            FROM JSON_TABLE(words, '$[*]' COLUMNS (heir VARCHAR(128) PATH '$[3]')) w WHERE w.heir IS NOT NULL
+        UNION SELECT CONVERT(w.new_owner USING utf8mb4) COLLATE utf8mb4_bin
+            FROM JSON_TABLE(words, '$[*]' COLUMNS (new_owner VARCHAR(128) PATH '$[3]')) w WHERE w.new_owner IS NOT NULL
         UNION SELECT p.owner FROM JSON_TABLE(words, '$[*]' COLUMNS (list BIGINT PATH '$[0]', number BIGINT PATH '$[1]')) w
             JOIN tenure_partitions p
                 ON p.namespace = ns AND p.election = elec AND p.list = w.list AND p.number = w.number
@@ -167,17 +167,17 @@ publishing: BEGIN
         CLOSE dying;
     END;
     INSERT INTO tenure_partitions (namespace, election, list, number, revision, owner, revoking)
-        SELECT ns, elec, w.list, w.number, at + 1, COALESCE(w.heir, p.owner), w.heir IS NULL
-        FROM (SELECT t.list, t.number, t.seen, CONVERT(t.heir USING utf8mb4) COLLATE utf8mb4_bin AS heir
+        SELECT ns, elec, w.list, w.number, at + 1, COALESCE(w.new_owner, p.owner), w.new_owner IS NULL
+        FROM (SELECT t.list, t.number, t.seen, CONVERT(t.new_owner USING utf8mb4) COLLATE utf8mb4_bin AS new_owner
               FROM JSON_TABLE(words, '$[*]' COLUMNS (list BIGINT PATH '$[0]', number BIGINT PATH '$[1]',
-                  seen BIGINT PATH '$[2]', heir VARCHAR(128) PATH '$[3]')) t) w
+                  seen BIGINT PATH '$[2]', new_owner VARCHAR(128) PATH '$[3]')) t) w
         LEFT JOIN tenure_partitions p
             ON p.namespace = ns AND p.election = elec AND p.list = w.list AND p.number = w.number
         LEFT JOIN tenure_sessions s ON s.id = p.owner AND s.state = 'live'
-        WHERE COALESCE(p.revision, 0) = w.seen AND (s.id IS NULL) = (w.heir IS NOT NULL)
-          AND (w.heir IS NULL OR EXISTS (SELECT 1 FROM tenure_workers k
+        WHERE COALESCE(p.revision, 0) = w.seen AND (s.id IS NULL) = (w.new_owner IS NOT NULL)
+          AND (w.new_owner IS NULL OR EXISTS (SELECT 1 FROM tenure_workers k
                JOIN tenure_sessions h ON h.id = k.session AND h.state = 'live' AND h.namespace = ns
-               WHERE k.namespace = ns AND k.election = elec AND k.session = w.heir))
+               WHERE k.namespace = ns AND k.election = elec AND k.session = w.new_owner))
         ON DUPLICATE KEY UPDATE tenure_partitions.revision = VALUES(revision),
             tenure_partitions.owner = VALUES(owner), tenure_partitions.revoking = VALUES(revoking);
     -- What has the next revision now was written; all else of it was refused.

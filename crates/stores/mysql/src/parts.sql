@@ -123,7 +123,7 @@ BEGIN
     END IF;
     -- What decides: the row as it was seen gets another holder under the next term, or nothing happens.
     UPDATE tenure_elections SET term = granted, floor = e_floor, session = sess, attempt = att, leader = who,
-        heir = NULL, stood = 1, events = e_events, acquired_at = UTC_TIMESTAMP(6)
+        stood = 1, events = e_events, acquired_at = UTC_TIMESTAMP(6)
         WHERE namespace = ns AND election = elec AND term = e_term AND session <=> holder;
     SELECT COUNT(*) INTO found FROM tenure_elections e
         WHERE e.namespace = ns AND e.election = elec AND e.session = sess AND e.term = granted AND e.attempt = att FOR UPDATE;
@@ -180,7 +180,7 @@ dying: BEGIN
     DECLARE ns, who {text};
     DECLARE freed, last BIGINT;
     DECLARE more JSON DEFAULT cause;
-    DECLARE locked, kept_for, awaited MEDIUMTEXT CHARACTER SET utf8mb4;
+    DECLARE locked, awaited MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE number INT DEFAULT 0;
     SELECT s.namespace, s.node INTO ns, who FROM tenure_sessions s WHERE s.id = sess AND s.state = 'live' FOR UPDATE;
     IF who IS NULL THEN LEAVE dying; END IF;
@@ -201,14 +201,6 @@ dying: BEGIN
     -- By their names from here on, and by the primary key: any other way to them would wait for those that are locked.
     SELECT COUNT(*), JSON_ARRAYAGG(e.election) INTO freed, locked FROM tenure_elections e WHERE e.session = sess
         FOR UPDATE SKIP LOCKED;
-    SELECT JSON_ARRAYAGG(e.election) INTO kept_for FROM tenure_elections e WHERE e.namespace = ns AND e.heir = who
-        FOR UPDATE SKIP LOCKED;
-    IF kept_for IS NOT NULL THEN
-        UPDATE JSON_TABLE(kept_for, '$[*]' COLUMNS (election VARCHAR(128) PATH '$')) t
-            STRAIGHT_JOIN tenure_elections e FORCE INDEX (PRIMARY)
-                ON e.namespace = ns AND e.election = CONVERT(t.election USING utf8mb4) COLLATE utf8mb4_bin
-            SET e.heir = NULL;
-    END IF;
     IF freed > 0 THEN
         CALL tenure_remember(ns, freed, last);
         INSERT INTO tenure_events (namespace, id, election, sequence, time, kind, node, term, data)

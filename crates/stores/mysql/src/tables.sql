@@ -45,7 +45,6 @@ CREATE TABLE IF NOT EXISTS tenure_elections (
     session     {text},                            -- who holds the lease; NULL: free
     attempt     BIGINT  NOT NULL DEFAULT 0,        -- the holder's latest claim
     leader      {text},                            -- who leads, or led last
-    heir        {text},                            -- for whom the free lease is kept
     ended       BIGINT  NOT NULL DEFAULT 0,        -- the term under which it was last deleted
     stood       TINYINT NOT NULL DEFAULT 0,        -- whether somebody has stood since
     events      BIGINT  NOT NULL DEFAULT 0,        -- the sequence of its last event
@@ -56,7 +55,6 @@ CREATE TABLE IF NOT EXISTS tenure_elections (
     acquired_at DATETIME(6),
     PRIMARY KEY (namespace, election),
     KEY held_by (session),
-    KEY kept_for (namespace, heir),
     FOREIGN KEY (session) REFERENCES tenure_sessions (id)
 ) ENGINE = InnoDB
 //
@@ -108,7 +106,6 @@ CREATE OR REPLACE VIEW tenure_leases AS SELECT
     GREATEST(e.term, e.floor) AS term,
     CASE WHEN s.id IS NOT NULL THEN 'held'
          WHEN e.stood = 0 THEN 'deleted'
-         WHEN e.heir IS NOT NULL THEN CONCAT('kept for ', e.heir)
          ELSE 'free' END AS state,
     s.renewed_at + INTERVAL s.ttl_ms * 1000 MICROSECOND AS expires_at,
     e.created_at,
@@ -151,8 +148,6 @@ FROM tenure_sessions s
 -- An election, in words.
 CREATE OR REPLACE VIEW tenure_records AS SELECT e.namespace, e.election, e.events, JSON_OBJECT(
     'term', GREATEST(e.term, e.floor),
-    -- Nothing is kept for a node that is no more.
-    'heir', (SELECT h.node FROM tenure_sessions h WHERE h.namespace = e.namespace AND h.alive = e.heir),
     'ended', e.ended,
     'asked', e.asked, 'asked_for', e.asked_for,
     'holder', JSON_EXTRACT(IF(s.id IS NULL, NULL,

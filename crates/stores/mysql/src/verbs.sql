@@ -175,14 +175,14 @@ END
 DROP PROCEDURE IF EXISTS tenure_claim
 //
 CREATE PROCEDURE tenure_claim(ns {text}, kept BIGINT, sess {text}, elec {text}, att BIGINT, prio INT,
-    outwaited BIGINT, over_session {text}, over_sequence BIGINT, disinherit BIGINT, tell_only TINYINT,
+    outwaited BIGINT, over_session {text}, over_sequence BIGINT, tell_only TINYINT,
     above BIGINT, since BIGINT) MODIFIES SQL DATA
 claiming: BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE found INT;
-    DECLARE me, holder, previous, kept_for {text};
+    DECLARE me, holder, previous {text};
     DECLARE own_attempt, e_term, e_floor, e_ended, e_events, settled, granted BIGINT;
-    DECLARE e_stood, held, disinherited, courteous, outranked, refused, told TINYINT DEFAULT 0;
+    DECLARE e_stood, held, courteous, outranked, refused, told TINYINT DEFAULT 0;
     DECLARE loss JSON;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
@@ -225,11 +225,10 @@ claiming: BEGIN
         CALL tenure_end_session(over_session, 'lapsed', NULL, kept);
         SET told = 1;
     END IF;
-    SELECT e.term, e.floor, e.events, e.stood, e.session, e.leader, e.heir
-        INTO e_term, e_floor, e_events, e_stood, holder, previous, kept_for
+    SELECT e.term, e.floor, e.events, e.stood, e.session, e.leader
+        INTO e_term, e_floor, e_events, e_stood, holder, previous
         FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     -- Compared with what the candidate can have read, so before its own word raises the floor.
-    SET disinherited = disinherit <=> GREATEST(e_term, e_floor);
     SET courteous = NOT (outwaited <=> GREATEST(e_term, e_floor));
     SET e_floor = GREATEST(e_floor, above);
     SELECT COUNT(*) INTO held FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live';
@@ -246,9 +245,7 @@ claiming: BEGIN
         SET e_stood = 1, told = 1, e_events = e_events + 1;
         CALL tenure_tell(ns, elec, e_events, 'election_started', me, GREATEST(e_term, e_floor), '{}');
     END IF;
-    -- Nothing is kept for a node that is no more.
-    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.namespace = ns AND s.alive = kept_for AND s.node <> me;
-    SET refused = held OR tell_only OR (NOT disinherited AND found = 1);
+    SET refused = held OR tell_only;
     IF NOT refused AND courteous THEN
         SELECT COUNT(*) > 0 INTO outranked FROM tenure_standing c
             WHERE c.namespace = ns AND c.election = elec AND c.node <> me AND c.priority > prio;
@@ -314,14 +311,14 @@ CREATE PROCEDURE tenure_resign(ns {text}, kept BIGINT, sess {text}, elec {text},
     successor {text}, cause TEXT CHARACTER SET utf8mb4) MODIFIES SQL DATA
 resigning: BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
-    DECLARE me, holder, previous, kept_for, next_session, next_node {text};
+    DECLARE me, holder, previous, next_session, next_node {text};
     DECLARE found INT;
     DECLARE next_attempt, e_floor, granted, e_term, e_attempt, e_events, e_asked, settled BIGINT;
     DECLARE asked TINYINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
-    SELECT e.session, e.term, e.floor, e.attempt, e.events, e.heir, e.asked, e.leader
-        INTO holder, e_term, e_floor, e_attempt, e_events, kept_for, e_asked, previous
+    SELECT e.session, e.term, e.floor, e.attempt, e.events, e.asked, e.leader
+        INTO holder, e_term, e_floor, e_attempt, e_events, e_asked, previous
         FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     IF holder = sess THEN CALL tenure_next(ns, elec, successor, next_session, next_node, next_attempt); END IF;
     SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, next_session) FOR UPDATE;
@@ -335,10 +332,6 @@ resigning: BEGIN
     END IF;
     UPDATE tenure_sessions SET attempt = att WHERE id = sess AND attempt < att;
     DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec AND session = sess AND attempt <= att;
-    IF kept_for = me THEN
-        SET kept_for = NULL;
-        UPDATE tenure_elections SET heir = NULL WHERE namespace = ns AND election = elec;
-    END IF;
     -- A resignation that arrives late must not undo a claim that was sent after it: its node may have been
     -- told since that it leads.
     IF NOT (holder <=> sess) OR e_attempt > att OR only_term <> e_term THEN
@@ -346,13 +339,12 @@ resigning: BEGIN
         SELECT JSON_OBJECT('store', store);
         LEAVE resigning;
     END IF;
-    SET settled = e_events, asked = e_asked = e_term, kept_for = NULL;
-    IF asked OR next_node = successor THEN SET kept_for = next_node; END IF;
-    IF kept_for IS NOT NULL THEN
-        SET cause = JSON_SET(cause, '$.to', kept_for);
+    SET settled = e_events, asked = e_asked = e_term;
+    IF next_node IS NOT NULL AND (asked OR next_node = successor) THEN
+        SET cause = JSON_SET(cause, '$.to', next_node);
         IF NOT asked THEN
             SET e_events = e_events + 1;
-            CALL tenure_tell(ns, elec, e_events, 'transfer_requested', me, e_term, JSON_OBJECT('to', kept_for));
+            CALL tenure_tell(ns, elec, e_events, 'transfer_requested', me, e_term, JSON_OBJECT('to', next_node));
         END IF;
     END IF;
     SET e_events = e_events + 1;
@@ -362,7 +354,7 @@ resigning: BEGIN
         CALL tenure_grant(ns, elec, e_term, e_floor, e_events, settled, sess, previous, next_session, next_node,
             next_attempt, kept, granted);
     ELSE
-        UPDATE tenure_elections SET session = NULL, heir = NULL, events = e_events
+        UPDATE tenure_elections SET session = NULL, events = e_events
             WHERE namespace = ns AND election = elec AND session = sess AND term = e_term;
         CALL tenure_trim_history(ns, elec, e_events, settled, kept);
     END IF;
@@ -395,7 +387,7 @@ BEGIN
         SELECT GREATEST(e.term, e.floor) + 1 INTO next_floor FROM tenure_elections e
             WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
         CALL tenure_tell(ns, elec, settled + 1, 'election_deleted', NULL, next_floor, '{}');
-        UPDATE tenure_elections SET floor = next_floor, ended = next_floor, stood = 0, heir = NULL, events = settled + 1
+        UPDATE tenure_elections SET floor = next_floor, ended = next_floor, stood = 0, events = settled + 1
             WHERE namespace = ns AND election = elec;
         UPDATE tenure_sessions SET notices = notices + 1 WHERE id = holder AND led;
         DELETE FROM tenure_candidates WHERE namespace = ns AND election = elec;

@@ -1,7 +1,7 @@
 //! What is particular to PostgreSQL.
 
 use tenure_core::Namespace;
-use tenure_sql::{Database, Ears, Failure, Value};
+use tenure_sql::{Database, Ears, Failure, Line, Value};
 use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
 use tokio::sync::Mutex;
 use tokio_postgres::Config;
@@ -115,8 +115,8 @@ impl Database for Postgres {
         })
     }
 
-    async fn hear(&self, namespace: &Namespace, ears: &Ears) -> Result<(), StoreError> {
-        news::hear(&self.address, namespace, ears).await
+    async fn hear(&self, namespace: &Namespace, ears: &Ears, line: &Line<Self>) -> Result<(), StoreError> {
+        news::hear(&self.address, namespace, ears, line).await
     }
 }
 

@@ -37,7 +37,7 @@ pub(crate) fn no_connection(error: Error, places: &str) -> StoreError {
              postgres://user@primary,replica/database"
         ));
     }
-    StoreError::unavailable(format!("PostgreSQL at {places} cannot be reached: {said}"))
+    StoreError::unavailable(format!("cannot reach PostgreSQL at {places}: {said}"))
 }
 
 const GONE: &str = "Tenure's tables are gone or were changed; stop all nodes, restore them, and start again";
@@ -59,7 +59,7 @@ fn refusal(error: &DbError) -> StoreError {
         }
         s if *s == SqlState::TOO_MANY_CONNECTIONS => {
             return StoreError::unavailable(format!(
-                "{message}; every node needs three connections, and a fourth while its history is read: raise max_connections, or use PgBouncer"
+                "{message}; every node needs one connection, and up to three more while it is a candidate or busy: raise max_connections, or use PgBouncer"
             ));
         }
         s if *s == SqlState::INVALID_SCHEMA_NAME => GONE,

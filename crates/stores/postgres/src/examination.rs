@@ -52,8 +52,13 @@ impl ExaminationWords {
             Finding::new(
                 "connections",
                 self.most - self.used >= 10,
-                format!("{} of {}", self.used, self.most),
-                "every node needs three, and one more while it starts: raise max_connections, or use PgBouncer",
+                format!(
+                    "{} of {}: room for about {} more nodes",
+                    self.used,
+                    self.most,
+                    (self.most - self.used) / 2
+                ),
+                "every node needs one, a candidate two, and a busy one up to two more: raise max_connections, or use PgBouncer",
             ),
             Finding::new("news", true, news.to_owned(), ""),
         ]

@@ -116,20 +116,20 @@ BEGIN
         JOIN sessions s ON s.id = c->>0 AND s.sequence = (c->>1)::bigint AND s.namespace = ns AND s.state = 'live';
 
     WITH wanted AS (
-        SELECT (c->>0)::bigint AS list, (c->>1)::bigint AS number, (c->>2)::bigint AS seen, c->>3 AS heir, place
+        SELECT (c->>0)::bigint AS list, (c->>1)::bigint AS number, (c->>2)::bigint AS seen, c->>3 AS new_owner, place
         FROM jsonb_array_elements(words::jsonb) WITH ORDINALITY AS t (c, place)),
     judged AS (
-        SELECT w.*, p.owner, coalesce(p.revision, 0) = w.seen AND (s.id IS NULL) = (w.heir IS NOT NULL)
-            AND (w.heir IS NULL OR EXISTS (
+        SELECT w.*, p.owner, coalesce(p.revision, 0) = w.seen AND (s.id IS NULL) = (w.new_owner IS NOT NULL)
+            AND (w.new_owner IS NULL OR EXISTS (
                 SELECT 1 FROM workers k JOIN sessions h ON h.id = k.session AND h.state = 'live' AND h.namespace = ns
-                WHERE k.namespace = ns AND k.election = elec AND k.session = w.heir)) AS fine
+                WHERE k.namespace = ns AND k.election = elec AND k.session = w.new_owner)) AS fine
         FROM wanted w
         LEFT JOIN LATERAL (SELECT x.owner, x.revision FROM partitions x WHERE x.namespace = ns AND x.election = elec
                            AND x.list = w.list AND x.number = w.number LIMIT 1) p ON true
         LEFT JOIN sessions s ON s.id = p.owner AND s.state = 'live'),
     written AS (
         INSERT INTO partitions (namespace, election, list, number, revision, owner, revoking)
-        SELECT ns, elec, j.list, j.number, l.revision + 1, coalesce(j.heir, j.owner), j.heir IS NULL
+        SELECT ns, elec, j.list, j.number, l.revision + 1, coalesce(j.new_owner, j.owner), j.new_owner IS NULL
         FROM judged j WHERE j.fine
         ON CONFLICT (namespace, election, list, number) DO UPDATE
             SET revision = excluded.revision, owner = excluded.owner, revoking = excluded.revoking
@@ -144,7 +144,8 @@ BEGIN
     nodes AS (SELECT s.revoking, s.node, jsonb_object_agg(s.name, s.numbers) AS lists FROM shares s GROUP BY 1, 2),
     told AS (UPDATE sessions SET notices = notices + 1 WHERE id IN (SELECT w.owner FROM written w))
     SELECT coalesce(jsonb_agg(jsonb_build_array(j.list, j.number) ORDER BY j.place) FILTER (WHERE NOT j.fine), '[]'),
-           count(*) FILTER (WHERE j.fine AND j.heir IS NOT NULL), count(*) FILTER (WHERE j.fine AND j.heir IS NULL),
+           count(*) FILTER (WHERE j.fine AND j.new_owner IS NOT NULL),
+           count(*) FILTER (WHERE j.fine AND j.new_owner IS NULL),
            (SELECT jsonb_agg(m.line ORDER BY m.revoking DESC) FROM (
                 SELECT n.revoking, CASE WHEN n.revoking
                     THEN jsonb_build_array('partition_revoked', 'from', jsonb_object_agg(n.node, n.lists))

@@ -1,30 +1,45 @@
-//! News: LISTEN on a connection of its own.
+//! News: LISTEN, on the connection that requests are made over as well.
 
 use tenure_core::Namespace;
-use tenure_sql::Ears;
+use tenure_sql::{Ears, Line};
 use tenure_store::{Hint, StoreError};
 
 use crate::address::{Address, News};
 use crate::connect::connect;
+use crate::database::Postgres;
 use crate::error::classify;
 
 /// Listens on one connection until it ends.
-pub(crate) async fn hear(address: &Address, namespace: &Namespace, ears: &Ears) -> Result<(), StoreError> {
-    let address = match &address.news {
-        News::Here => address,
-        News::There(there) => there,
+pub(crate) async fn hear(
+    address: &Address,
+    namespace: &Namespace,
+    ears: &Ears,
+    line: &Line<Postgres>,
+) -> Result<(), StoreError> {
+    let (address, here) = match &address.news {
+        News::Here => (address, true),
+        News::There(there) => (&**there, false),
         News::Nowhere => return Ok(()),
     };
     let (notified, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let wire = connect(address, Some(notified)).await?;
     wire.client.batch_execute(&format!("LISTEN \"{}\"", address.channel())).await.map_err(classify)?;
     ears.open();
-    while let Some(notification) = heard.recv().await {
-        match understand(notification.payload(), namespace) {
-            Some(Told::Election(election)) => ears.tell_of(election),
-            Some(Told::Everything) => ears.tell(&Hint::All),
-            None => {}
+    let listening = async {
+        while let Some(notification) = heard.recv().await {
+            match understand(notification.payload(), namespace) {
+                Some(Told::Election(election)) => ears.tell_of(election),
+                Some(Told::Everything) => ears.tell(&Hint::All),
+                None => {}
+            }
         }
+    };
+    if here {
+        // Meanwhile it listens already: whoever uses the line may take a while. The connection ends with its use there.
+        tokio::join!(line.adopt(wire), listening);
+    } else {
+        listening.await;
+        drop(wire);
     }
     Ok(())
 }

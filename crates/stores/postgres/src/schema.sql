@@ -48,7 +48,6 @@ CREATE TABLE {schema}.elections (
     session     text    REFERENCES {schema}.sessions (id),  -- who holds the lease; NULL: free
     attempt     bigint  NOT NULL DEFAULT 0,  -- the holder's latest claim
     leader      text,                        -- who leads, or led last
-    heir        text,                        -- for whom the free lease is kept
     ended       bigint  NOT NULL DEFAULT 0,  -- the term under which it was last deleted
     stood       boolean NOT NULL DEFAULT false,  -- whether somebody has stood since
     events      bigint  NOT NULL DEFAULT 0,  -- the sequence of its last event
@@ -59,7 +58,6 @@ CREATE TABLE {schema}.elections (
     PRIMARY KEY (namespace, election)
 );
 CREATE INDEX elections_session ON {schema}.elections (session) WHERE session IS NOT NULL;
-CREATE INDEX elections_heir ON {schema}.elections (namespace, heir) WHERE heir IS NOT NULL;
 
 CREATE TABLE {schema}.candidates (
     arrival   bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,  -- orders candidates of one priority
@@ -96,7 +94,6 @@ CREATE VIEW {schema}.leases AS SELECT
     greatest(e.term, e.floor) AS term,
     CASE WHEN s.id IS NOT NULL THEN 'held'
          WHEN NOT e.stood THEN 'deleted'
-         WHEN e.heir IS NOT NULL THEN 'kept for ' || e.heir
          ELSE 'free' END AS state,
     CASE WHEN s.id IS NOT NULL THEN e.acquired_at END AS acquired_at,
     s.renewed_at,
@@ -190,14 +187,9 @@ CREATE FUNCTION {schema}.pulse(s {schema}.sessions) RETURNS jsonb LANGUAGE sql S
     FROM (SELECT clock_timestamp() AS now) clock
 $$;
 
--- For whom the free lease is kept. Nothing is kept for a node that is no more.
-CREATE FUNCTION {schema}.kept_for(e {schema}.elections) RETURNS text LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
-    SELECT s.node FROM sessions s WHERE s.namespace = e.namespace AND s.node = e.heir AND s.state = 'live'
-$$;
-
 CREATE FUNCTION {schema}.record(e {schema}.elections) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
     SELECT jsonb_build_object(
-        'term', greatest(e.term, e.floor), 'heir', kept_for(e), 'ended', e.ended,
+        'term', greatest(e.term, e.floor), 'ended', e.ended,
         'asked', e.asked, 'asked_for', e.asked_for,
         'holder', (SELECT jsonb_build_object('node', s.node, 'term', e.term, 'pulse', pulse(s))
                    FROM sessions s WHERE s.id = e.session AND s.state = 'live'))
@@ -281,7 +273,7 @@ BEGIN
                      jsonb_build_object('previous', previous, 'new', who));
     END IF;
     UPDATE elections SET term = e.term, floor = e.floor, session = sess, attempt = att, leader = who,
-        heir = NULL, stood = true, events = e.events, acquired_at = clock_timestamp()
+        stood = true, events = e.events, acquired_at = clock_timestamp()
         WHERE namespace = e.namespace AND election = e.election;
     UPDATE sessions SET grants = grants + 1 WHERE id = sess;
     DELETE FROM candidates WHERE namespace = e.namespace AND election = e.election AND session = sess;
@@ -348,10 +340,6 @@ BEGIN
             PERFORM pg_notify({channel}, s.namespace || ' ' || e) FROM unnest(held) e;
         END IF;
     END IF;
-    WITH locked AS MATERIALIZED (
-        SELECT e.namespace, e.election FROM elections e WHERE e.namespace = s.namespace AND e.heir = s.node
-        FOR UPDATE SKIP LOCKED)
-    UPDATE elections e SET heir = NULL FROM locked l WHERE e.namespace = l.namespace AND e.election = l.election;
     PERFORM tell_of_node(s.namespace, CASE ending WHEN 'lapsed' THEN 'node_expired' ELSE 'node_left' END, s.node,
         CASE ending WHEN 'lapsed' THEN '{}' ELSE more END, kept);
 END $$;
@@ -461,20 +449,19 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {schema}.claim(ns text, kept bigint, sess text, elec text, att bigint, prio integer,
-    outwaited bigint, over_session text, over_sequence bigint, disinherit bigint, tell_only boolean,
+    outwaited bigint, over_session text, over_sequence bigint, tell_only boolean,
     above bigint, since bigint)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
-    me           sessions;
-    e            elections;
-    over         sessions; -- the holder, if its session is over
-    settled      bigint;
-    held         boolean;
-    disinherited boolean;
-    courteous    boolean;
-    outranked    boolean := false;
-    refused      boolean;
-    now          timestamptz := clock_timestamp();
+    me        sessions;
+    e         elections;
+    over      sessions; -- the holder, if its session is over
+    settled   bigint;
+    held      boolean;
+    courteous boolean;
+    outranked boolean := false;
+    refused   boolean;
+    now       timestamptz := clock_timestamp();
 BEGIN
     PERFORM careful();
     -- Looked at without a lock, only so that nothing is made for a session that is over, or for a claim that was
@@ -505,7 +492,6 @@ BEGIN
         SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec;
     END IF;
     -- Compared with what the candidate can have read, so before its own word raises the floor.
-    disinherited := coalesce(disinherit = greatest(e.term, e.floor), false);
     courteous := outwaited IS DISTINCT FROM greatest(e.term, e.floor);
     e.floor := greatest(e.floor, above);
     held := EXISTS (SELECT 1 FROM sessions WHERE id = e.session AND state = 'live');
@@ -523,7 +509,7 @@ BEGIN
         e.events := e.events + 1;
         PERFORM tell(ns, elec, e.events, 'election_started', me.node, greatest(e.term, e.floor), '{}');
     END IF;
-    refused := held OR tell_only OR (NOT disinherited AND coalesce(kept_for(e) <> me.node, false));
+    refused := held OR tell_only;
     IF NOT refused AND courteous THEN
         outranked := EXISTS (SELECT 1 FROM standing(ns, elec) WHERE node <> me.node AND priority > prio);
         refused := outranked;
@@ -568,11 +554,11 @@ BEGIN
     BEGIN
         PERFORM open(stage, 1, first, 1, 1, first, '', NULL, 0, '', '{}', NULL, NULL, NULL);
         PERFORM open(stage, 1, other, 1, 1, other, '', NULL, 0, '', '{}', NULL, NULL, NULL);
-        PERFORM claim(stage, 1, first, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
-        PERFORM claim(stage, 1, other, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
-        PERFORM claim(stage, 1, other, 'play', 2, 0, NULL, first, 1, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, first, 'play', 1, 0, NULL, NULL, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, other, 'play', 1, 0, NULL, NULL, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, other, 'play', 2, 0, NULL, first, 1, false, 0, NULL);
         PERFORM open(stage, 1, third, 1, 1000, third, '', NULL, 0, '', '{}', NULL, NULL, NULL);
-        PERFORM claim(stage, 1, third, 'play', 1, 0, NULL, NULL, NULL, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, third, 'play', 1, 0, NULL, NULL, NULL, false, 0, NULL);
         PERFORM resign(stage, 1, other, 'play', 3, NULL, NULL, '{}');
         RAISE SQLSTATE 'TEN00';
     EXCEPTION WHEN SQLSTATE 'TEN00' THEN NULL;
@@ -605,10 +591,6 @@ BEGIN
     UPDATE sessions SET attempt = att WHERE id = sess AND attempt < att;
     DELETE FROM candidates WHERE namespace = ns AND election = elec AND session = sess AND attempt <= att;
     IF e.election IS NULL THEN RETURN jsonb_build_object('store', identity()); END IF;
-    IF e.heir = me.node THEN
-        e.heir := NULL;
-        UPDATE elections SET heir = NULL WHERE namespace = ns AND election = elec;
-    END IF;
     -- A resignation that arrives late must not undo a claim that was sent after it: its node may have been
     -- told since that it leads.
     IF e.session IS DISTINCT FROM sess OR e.attempt > att OR only_term <> e.term THEN
@@ -620,9 +602,8 @@ BEGIN
     END IF;
     settled := e.events;
     was := e.asked = e.term;
-    e.heir := CASE WHEN was OR next_node = successor THEN next_node END;
-    IF e.heir IS NOT NULL THEN
-        more := jsonb_build_object('to', e.heir);
+    IF next_node IS NOT NULL AND (was OR next_node = successor) THEN
+        more := jsonb_build_object('to', next_node);
         IF NOT was THEN
             e.events := e.events + 1;
             PERFORM tell(ns, elec, e.events, 'transfer_requested', me.node, e.term, more);
@@ -633,7 +614,7 @@ BEGIN
     IF next_session IS NOT NULL THEN
         PERFORM grant_term(e, settled, next_session, next_node, next_attempt, kept);
     ELSE
-        UPDATE elections SET session = NULL, heir = NULL, events = e.events WHERE namespace = ns AND election = elec;
+        UPDATE elections SET session = NULL, events = e.events WHERE namespace = ns AND election = elec;
         PERFORM trim_history(ns, elec, e.events, settled, kept);
     END IF;
     RETURN jsonb_build_object('store', identity());
@@ -668,7 +649,7 @@ BEGIN
     e.floor := greatest(e.term, e.floor) + 1;
     e.events := e.events + 1;
     PERFORM tell(ns, elec, e.events, 'election_deleted', NULL, e.floor, '{}');
-    UPDATE elections SET floor = e.floor, ended = e.floor, stood = false, heir = NULL, events = e.events
+    UPDATE elections SET floor = e.floor, ended = e.floor, stood = false, events = e.events
         WHERE namespace = ns AND election = elec;
     UPDATE sessions SET notices = notices + 1 WHERE id = e.session AND led;
     DELETE FROM candidates WHERE namespace = ns AND election = elec;

@@ -89,7 +89,7 @@ impl Group {
                 let problems: Vec<String> =
                     problems.into_iter().map(|(member, why)| format!("{member}: {why}")).collect();
                 return Err(StoreError::unavailable(format!(
-                    "no member of the group takes the request ({})",
+                    "no member of the group took the request: {}",
                     problems.join("; ")
                 )));
             }
@@ -110,7 +110,7 @@ impl Group {
                 Err(error) => problems.push(format!("{peer}: {error}")),
             }
         }
-        Err(StoreError::unavailable(format!("no member of the group is reached ({})", problems.join("; "))))
+        Err(StoreError::unavailable(format!("cannot reach a member of the group: {}", problems.join("; "))))
     }
 
     /// Asks this member, whoever leads.

@@ -142,6 +142,7 @@ async fn watch(
 
 #[cfg(test)]
 mod tests {
+    use openraft::raft::VoteRequest;
     use tempfile::TempDir;
     use tenure_store::StoreUrl;
     use tenure_testkit::patience::{HANG, patiently};
@@ -151,7 +152,9 @@ mod tests {
     use crate::address::Address;
     use crate::admission::Limits;
     use crate::lines::Lines;
+    use crate::types::Vote;
     use crate::verbs::Question;
+    use crate::wire::Rpc;
 
     /// Longer than any test takes.
     const NEVER: Duration = Duration::from_secs(3600);
@@ -194,6 +197,16 @@ mod tests {
         Request::Ask { namespace: Namespace::default(), question: Question::Elections }
     }
 
+    /// Of another group: it is answered, and changes nothing.
+    fn of_a_member() -> Request {
+        let rpc = Rpc::Vote(VoteRequest::new(Vote::new(1, 1), None));
+        Request::Raft { group: 1, to: 1, rpc }
+    }
+
+    fn is_answered_to_a_member(response: &Response) -> bool {
+        matches!(response, Response::Refused(why) if why.contains("this is member"))
+    }
+
     fn is_refused(response: &Response) -> bool {
         matches!(response, Response::NotNow(why) if why.contains("no room"))
     }
@@ -218,13 +231,36 @@ mod tests {
         let (mut client, _) = ask(&served.address, of_a_client()).await.unwrap();
         let (_, second) = ask(&served.address, of_a_client()).await.unwrap();
         assert!(is_refused(&second), "{second:?}");
-        let (_member, answer) = ask(&served.address, Request::Who).await.unwrap();
-        assert!(matches!(answer, Response::Who(_)), "{answer:?}");
+        let (_member, answer) = ask(&served.address, of_a_member()).await.unwrap();
+        assert!(is_answered_to_a_member(&answer), "{answer:?}");
         // One that turns out to be a member's makes room for a client.
-        client.send(&Request::Who).await.unwrap();
-        assert!(matches!(client.receive().await.unwrap(), Response::Who(_)));
+        client.send(&of_a_member()).await.unwrap();
+        let answer = client.receive().await.unwrap();
+        assert!(is_answered_to_a_member(&answer), "{answer:?}");
         let (_, third) = ask(&served.address, of_a_client()).await.unwrap();
         assert!(!is_refused(&third), "{third:?}");
+    }
+
+    /// `tenure check` and `tenure raft` ask this, also of members that belong to no group.
+    #[tokio::test]
+    async fn clients_that_ask_who_a_member_is_take_no_room_of_members() {
+        let served = serve_with(Limits { clients: 2, members: 1, ..limits() }).await;
+        let (mut first, answer) = ask(&served.address, Request::Who).await.unwrap();
+        assert!(matches!(answer, Response::Who(_)), "{answer:?}");
+        // Nor does one that has been let in as a client's, nor what else people ask.
+        let (mut second, _) = ask(&served.address, of_a_client()).await.unwrap();
+        for request in [Request::Who, Request::Snapshot] {
+            second.send(&request).await.unwrap();
+            let answer: Response = second.receive().await.unwrap();
+            assert!(!is_refused(&answer), "{answer:?}");
+        }
+        let (_, third) = ask(&served.address, Request::Who).await.unwrap();
+        assert!(is_refused(&third), "{third:?}");
+        let (_member, answer) = ask(&served.address, of_a_member()).await.unwrap();
+        assert!(is_answered_to_a_member(&answer), "{answer:?}");
+        first.send(&Request::Who).await.unwrap();
+        let answer = first.receive().await.unwrap();
+        assert!(matches!(answer, Response::Who(_)), "{answer:?}");
     }
 
     #[tokio::test]

@@ -30,7 +30,7 @@ impl Protocols {
     /// Those of this version. The newest is raised when there is a new word, or one changes its meaning; the
     /// oldest follows a version later, so that members of two versions can work together while they are
     /// replaced one by one. A word that the oldest does not have is not written to the log.
-    pub(crate) const OURS: Self = Self { oldest: 1, newest: 1 };
+    pub(crate) const OURS: Self = Self { oldest: 2, newest: 2 };
 
     /// The newest that both speak.
     fn shared(self, other: Self) -> Option<u16> {
@@ -91,9 +91,18 @@ pub(crate) enum Request {
 }
 
 impl Request {
-    /// Whether members ask this of each other.
+    /// Whether only members ask this, and only of each other. People ask who a member is, too, change the membership and
+    /// have snapshots written: such a connection counts as a client's, or those who repeat it would shut out members.
     pub(crate) fn is_between_members(&self) -> bool {
-        matches!(self, Self::Raft { .. } | Self::Who | Self::Pledge { .. } | Self::Change(_) | Self::Snapshot)
+        match self {
+            Self::Raft { .. } | Self::Pledge { .. } | Self::Change(Change::Settle { .. }) => true,
+            Self::Change(Change::Add { .. } | Change::Remove { .. })
+            | Self::Verb(_)
+            | Self::Ask { .. }
+            | Self::Watch { .. }
+            | Self::Who
+            | Self::Snapshot => false,
+        }
     }
 }
 

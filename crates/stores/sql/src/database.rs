@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use tenure_core::Namespace;
 use tenure_store::{Finding, News, Setup, StoreError, StoreUrl};
 
+use crate::line::Line;
 use crate::news::Ears;
 
 /// A value for a function in the database.
@@ -86,7 +87,12 @@ pub trait Database: Sized + Send + Sync + 'static {
     fn findings(&self, seen: Self::Examination) -> Vec<Finding>;
 
     /// Opens the ears, and tells them whatever happens in the namespace, until the connection ends or nobody is
-    /// left to tell. Not asked of a database that has no news.
-    fn hear(&self, namespace: &Namespace, ears: &Ears)
-    -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// left to tell. Not asked of a database that has no news. A connection that can be called over while it listens
+    /// is given to `line`, so that it is the only one of an idle node.
+    fn hear(
+        &self,
+        namespace: &Namespace,
+        ears: &Ears,
+        line: &Line<Self>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 }

@@ -10,7 +10,7 @@
 //! | `store` | the contract, verb by verb: which function, with which values, and what its answer means |
 //! | `ledger` | the same for partitions |
 //! | `words` | what the functions answer |
-//! | `news` | hints from a connection of its own, as long as somebody listens |
+//! | `news` | hints from the server, as long as somebody listens |
 //! | `line` | one connection, opened again when it must be; never used after a cancelled request |
 //! | `engine` | a thread with a runtime of its own, which the application cannot starve |
 //! | `encryption` | whether connections are encrypted, and whom to trust |
@@ -30,5 +30,6 @@ pub use database::{Database, Failure, Value};
 pub use encryption::{Encryption, Trusted, is_local};
 pub use engine::Engine;
 pub use fence::{Fenced, Hold, enter, leave};
+pub use line::Line;
 pub use news::Ears;
 pub use store::SqlStore;

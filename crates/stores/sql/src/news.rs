@@ -1,4 +1,4 @@
-//! News: a connection of its own that hears what happens. Hints, and never truth: when it is cut, waits are
+//! News: a connection that hears what happens. Hints, and never truth: when it is cut, waits are
 //! longer, and nothing else changes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +9,7 @@ use tenure_core::{ElectionName, Namespace};
 use tenure_store::{Hint, Listeners, News};
 
 use crate::database::Database;
+use crate::line::Line;
 
 /// How soon a connection that was lost is opened again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -54,14 +55,19 @@ fn about(election: &str) -> Hint {
 }
 
 /// Listens until nobody is left to tell.
-pub(crate) async fn listen<D: Database>(database: Arc<D>, namespace: Namespace, listeners: Weak<Listeners>) {
+pub(crate) async fn listen<D: Database>(
+    database: Arc<D>,
+    namespace: Namespace,
+    listeners: Weak<Listeners>,
+    line: Arc<Line<D>>,
+) {
     if matches!(database.news(), News::Poll) {
         return;
     }
     let ears = Ears { listeners, heard: AtomicBool::new(false) };
     let mut silent = false;
     while ears.are_left() {
-        let outcome = database.hear(&namespace, &ears).await;
+        let outcome = database.hear(&namespace, &ears, &line).await;
         let heard = ears.heard.swap(false, Ordering::Relaxed);
         match outcome {
             // Once is enough: without news, waits are longer, and that is all.

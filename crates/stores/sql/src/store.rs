@@ -25,11 +25,12 @@ use crate::words::{
 
 /// Sessions and leases in an SQL database.
 ///
-/// Three connections: one that is kept for the session alone (opening, renewing, closing), one for
-/// elections, one that listens. Whoever reads the history shares a fourth, and takes turns on it, so that no
-/// reader keeps a renewal or a claim waiting; and the application's own transactions have a fifth. Both are
-/// opened when they are first needed. Dropping the store ends all of them; a future that is dropped leaves its
-/// request in an unknown state, and the store usable.
+/// One connection stays open, for the session alone (opening, renewing, closing); where the database can listen on a
+/// connection that is called over, it listens too. Requests about elections have another, and whoever reads the history
+/// shares a third and takes turns on it, so that no reader keeps a claim waiting, and neither keeps a renewal waiting.
+/// These are closed when nobody has used them for a while. The application's own transactions have one of their own.
+/// Dropping the store ends all of them; a future that is dropped leaves its request in an unknown state, and the store
+/// usable.
 pub struct SqlStore<D: Database> {
     engine: Engine,
     database: Arc<D>,
@@ -62,10 +63,11 @@ impl<D: Database> SqlStore<D> {
         let setup = options.setup;
         engine.run(async move { prepared.prepare(setup).await }).await?;
         let listeners = Arc::new(Listeners::default());
+        let session = Arc::new(Line::lasting(Arc::clone(&database)));
         let (listening, namespace) = (Arc::clone(&database), options.namespace.clone());
-        engine.spawn(news::listen(listening, namespace, Arc::downgrade(&listeners)));
-        let line = || Arc::new(Line::new(Arc::clone(&database)));
-        let (session, elections, history) = (line(), line(), line());
+        engine.spawn(news::listen(listening, namespace, Arc::downgrade(&listeners), Arc::clone(&session)));
+        let passing = || Arc::new(Line::passing(Arc::clone(&database)));
+        let (elections, history) = (passing(), passing());
         Ok(Self { engine, database, session, elections, history, listeners, options })
     }
 
@@ -240,7 +242,6 @@ impl<D: Database> Store for SqlStore<D> {
             some(request.outwaited.map(Term::number))?,
             maybe(over.as_deref()),
             some(request.over.map(|stamp| stamp.sequence))?,
-            some(request.disinherit.map(Term::number))?,
             Value::Flag(request.tell_only),
             whole(request.above.number())?,
             some(request.since.map(Term::number))?,

@@ -93,8 +93,6 @@ struct HolderWords {
 #[derive(Deserialize)]
 pub(crate) struct RecordWords {
     term: i64,
-    #[serde(default)]
-    heir: Option<String>,
     ended: i64,
     asked: i64,
     #[serde(default)]
@@ -114,7 +112,6 @@ impl RecordWords {
         Ok(Record {
             term: term(self.term),
             holder: holder.transpose()?,
-            heir: self.heir.map(named).transpose()?,
             ended: term(self.ended),
             petition: (asked > Term::NONE).then_some(Petition { term: asked, to }),
         })

@@ -139,7 +139,7 @@ impl fmt::Display for Holder {
                 " and is stopped; continue it (`kill -CONT {pid}`) or end it (`kill -KILL {pid}`): until then nobody \
                  can renew a session or be elected"
             ),
-            false => write!(f, "; let it finish its transaction, or end it (`kill {pid}`)"),
+            false => write!(f, "; it runs, so its disk may be slow; end it (`kill {pid}`) only if it hangs"),
         }
     }
 }

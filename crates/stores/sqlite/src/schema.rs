@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("ledger.sql"),
     include_str!("leases.sql"),
     include_str!("health.sql"),
+    include_str!("succession.sql"),
 ];
 
 /// This build's version.

@@ -50,7 +50,7 @@ pub(crate) fn no_connection(error: &Error, hosts: &str, encrypted: bool) -> Stor
     let perhaps = if encrypted { HANDSHAKE } else { "" };
     match classify(error, Over::Session) {
         known @ (StoreError::Misconfigured(_) | StoreError::SessionLost) => known,
-        _ => StoreError::unavailable(format!("ZooKeeper at {hosts} cannot be reached: {error}{perhaps}")),
+        _ => StoreError::unavailable(format!("cannot reach ZooKeeper at {hosts}: {error}{perhaps}")),
     }
 }
 

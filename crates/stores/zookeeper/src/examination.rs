@@ -72,7 +72,7 @@ fn term(inner: &Inner) -> Finding {
         ),
         advice: Some(String::from(
             "it rises with every leader; but only Tenure's nodes show it, it has gaps, a restore of the servers \
-             may rewind it, and there is no history, heir, priority or end",
+             may rewind it, and there is no history, priority or end",
         )),
     }
 }

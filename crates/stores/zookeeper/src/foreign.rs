@@ -1,5 +1,5 @@
 //! Elections in the layout of another library. The first in line leads, and nothing is kept beside the line: no
-//! record, no history, no heir. The number of the transaction that made the leader's znode serves as its term:
+//! record, no history. The number of the transaction that made the leader's znode serves as its term:
 //! the next in line always has a higher one.
 
 use std::sync::Arc;
@@ -156,7 +156,7 @@ impl Inner {
         // Nobody writes it down: what this store has seen does not fall.
         let seen = holder.as_ref().map_or(Term::NONE, |holder| holder.term);
         let term = self.highest_of(election, seen);
-        Ok(Record { term, holder, heir: None, ended: lineup.ended, petition: None })
+        Ok(Record { term, holder, ended: lineup.ended, petition: None })
     }
 }
 

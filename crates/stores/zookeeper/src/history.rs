@@ -162,6 +162,10 @@ struct Horizon {
     log: bool,
 }
 
+/// Reads the record of every election, also when only one has changed: one listing and one multi-read per [`MOST`]
+/// elections, all of them on their way at once, so two round trips and about 80 KB for every 256 elections. News does not
+/// make it less. One cursor (`after`) stands for all histories, so a reader that is given the newest event of an election
+/// goes on behind it, and misses an older event of another election whose news comes later or is lost.
 async fn horizon(
     inner: &Inner,
     client: &Client,

@@ -223,7 +223,12 @@ impl Link {
             None if silence > granted * 3 / 5 => granted * 3 / 20,
             None => silence * 3 / 8,
         };
-        Ok(pings.min(Duration::from_secs(10)) + self.tick().await? / 2)
+        let tick = match self.tick().await {
+            // Too busy to answer a probe in time. The session that they have granted is two ticks or more.
+            Err(StoreError::Unavailable(_)) => granted / 2,
+            other => other?,
+        };
+        Ok(pings.min(Duration::from_secs(10)) + tick / 2)
     }
 
     /// The servers' tick, or a bound of it: they grant no session shorter than two of them.

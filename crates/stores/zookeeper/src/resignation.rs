@@ -186,6 +186,9 @@ pub(crate) async fn leave(
                     transition.add_to(&mut multi, inner)
                 }
             });
+        } else if let Some(version) = view.version {
+            // A lease may be passed on to it this very moment: then it is given up as one.
+            multi.unchanged(&inner.paths().election(election), version);
         }
         multi.delete(&format!("{}/{}", inner.paths().line(election), place.name));
         multi.commit().await?;

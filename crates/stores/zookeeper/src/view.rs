@@ -120,8 +120,7 @@ impl View {
             _ => None,
         };
         let (term, ended) = (document.term(), Term::new(document.ended));
-        // Nothing is kept for an heir: the lease is passed on to it by the write that frees it.
-        Ok(Record { term, holder, heir: None, ended, petition: document.petition(&path)? })
+        Ok(Record { term, holder, ended, petition: document.petition(&path)? })
     }
 
     /// Which nodes stand, by the name of their place.

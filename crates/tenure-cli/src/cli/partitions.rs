@@ -1,7 +1,7 @@
 //! The words of `tenure partitions`.
 
 use clap::{Args, Subcommand};
-use tenure::{ElectionName, NodeId, TaskListName};
+use tenure::{ElectionName, NodeId, TaskList, TaskListName};
 
 use super::task_list;
 
@@ -43,10 +43,16 @@ pub struct Counted {
     pub count: u32,
 }
 
+fn partitions(text: &str) -> Result<u32, String> {
+    let most = TaskList::MOST_PARTITIONS;
+    let count = text.parse().ok().filter(|count| *count <= most);
+    count.ok_or_else(|| format!("`{text}` is not a number of partitions from 0 to {most}"))
+}
+
 fn counted(text: &str) -> Result<Counted, String> {
     let (list, count) = text.rsplit_once('=').ok_or("write it like billing/invoices=64")?;
     let list = task_list(list)?;
-    let count = count.parse().map_err(|_| format!("`{count}` is no number of partitions"))?;
+    let count = partitions(count)?;
     Ok(Counted { list, count })
 }
 
@@ -68,7 +74,7 @@ pub struct Create {
     #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: TaskListName,
     /// How many partitions it has
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = partitions)]
     pub count: u32,
     /// What each of them weighs, relative to those of other task lists
     #[arg(long, value_name = "NUMBER", default_value = "1")]
@@ -112,7 +118,7 @@ pub struct Resize {
     #[arg(value_name = "DOMAIN/TASKLIST", value_parser = task_list)]
     pub list: TaskListName,
     /// How many partitions it is to have
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = partitions)]
     pub count: u32,
     #[command(flatten)]
     pub divided: Divided,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use tempfile::TempDir;
-use tenure::{Election, ElectionName, Instant, Leadership, Namespace, Node, NodeEvent, Store};
+use tenure::{Election, ElectionName, Instant, Leadership, Node, NodeEvent, Store};
 use tenure_store::clock;
 use tokio::task::JoinHandle;
 
@@ -88,7 +88,7 @@ impl Report {
     }
 }
 
-/// Where it is measured: an election that nobody else knows.
+/// Where it is measured: an election in a namespace of its own, so that nothing of the user's is touched.
 struct Stage {
     url: String,
     store: Arc<dyn Store>,
@@ -98,22 +98,19 @@ struct Stage {
 
 impl Stage {
     async fn open(global: &Global, asked: &Asked) -> Result<Self, Failure> {
-        let mut own = global.clone();
-        let url = match &global.store {
-            Some(url) if url.starts_with("memory:") => {
-                return Err(Failure::Usage(String::from(
-                    "the processes of a bench cannot meet in a store inside one of them; name another with --store",
-                )));
-            }
-            Some(url) => url.clone(),
-            None => format!("sqlite:{}", tenure::default_path()?.display()),
+        // Creates nothing by a slip in the path. The default file is Tenure's own.
+        let connected = match asked.write || global.store.is_none() {
+            true => store::connect_or_create(global).await,
+            false => store::connect(global).await,
         };
-        own.store = Some(url);
-        if global.namespace.as_str() == "default" {
-            own.namespace = Namespace::new(format!("bench-{:08x}", random())).map_err(Failure::system)?;
-        }
-        let url = store::url(&own)?.unwrap_or_default();
-        let store = store::connect_or_create(&own).await?;
+        connected.map_err(|failure| match failure {
+            Failure::NotSetUp(problem) => {
+                Failure::Store(format!("{problem}; with --write, `tenure bench` sets it up"))
+            }
+            other => other,
+        })?;
+        let url = store::url_of_scratch(global, &format!("bench-{:08x}", random()))?;
+        let store = store::within(tenure::connect(&url)).await??;
         let election = ElectionName::new(format!("bench-{:08x}", random())).map_err(Failure::system)?;
         Ok(Self { url, store, election, ttl: asked.ttl })
     }

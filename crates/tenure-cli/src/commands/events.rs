@@ -8,6 +8,7 @@ use tenure_core::StoreIdentity;
 
 use super::follow::{LOOK_EVERY, News, Patience, still_read};
 use super::line;
+use super::unknown::if_unknown;
 use crate::cli::{Events, Global};
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -22,6 +23,15 @@ pub async fn events(store: Arc<dyn Store>, global: &Global, asked: &Events) -> R
         Some(news) => patience.first(news, async || history.new_events().await).await?,
         None => history.new_events().await?,
     };
+    if found.is_empty()
+        && let Some(election) = &asked.election
+        && let Some(absence) = if_unknown(&history.store, election).await?
+    {
+        if !asked.follow {
+            return Err(absence);
+        }
+        output::notice(global.json, &format!("{absence}; waiting for its first event"));
+    }
     let wanted: Vec<&EventRecord> = found.iter().filter(|event| since.includes(event)).collect();
     let mut columns = line::Columns::of(wanted.iter().copied());
     for event in wanted {

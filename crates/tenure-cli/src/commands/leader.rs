@@ -5,19 +5,18 @@ use std::sync::Arc;
 use tenure::Store;
 
 use super::sight::Sight;
-use super::unknown::unknown;
+use super::unknown::if_unknown;
 use crate::cli::{Global, Leader};
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::store::ask;
 
 pub async fn leader(store: Arc<dyn Store>, global: &Global, asked: &Leader) -> Result<Exit, Failure> {
     let sight = Sight::read(&store, &asked.election).await?;
-    if sight.leader_id.is_none() && sight.term == 0 {
-        let known = ask(store.elections()).await?;
-        if !known.into_iter().any(|(name, _)| name == asked.election) {
-            return Err(unknown(&store, &asked.election).await?);
-        }
+    if sight.leader_id.is_none()
+        && sight.term == 0
+        && let Some(absence) = if_unknown(&store, &asked.election).await?
+    {
+        return Err(absence);
     }
     if global.json {
         output::json(&sight)?;

@@ -36,6 +36,7 @@ mod node;
 mod nodes;
 mod partitions;
 mod picture;
+#[cfg(feature = "raft")]
 mod raft;
 mod remote;
 mod resign;
@@ -90,6 +91,7 @@ pub fn carry_out(loaded: Loaded) -> Result<Exit, Failure> {
         Command::Partitions(asked) => {
             on_store(&global, |store| partitions::partitions(store, &global, asked))
         }
+        #[cfg(feature = "raft")]
         Command::Raft(raft) => on_store(&global, |store| raft::raft(store, &global, raft)),
         Command::Witness(witness) => witness::witness(&global, witness),
         Command::Config(Config::Show(_)) => config::show(&loaded),

@@ -103,7 +103,10 @@ async fn tell(election: &Election, voice: &Voice) -> Result<(), Failure> {
                 let sentence = format!("`{leader}` leads `{}` under term {term}", election.name());
                 (sentence, json!({"leader_id": leader.as_str(), "term": term}))
             }
-            None => (format!("nobody leads `{}`", election.name()), json!({"leader_id": null, "term": term})),
+            None => (
+                format!("no leader of `{}` is known at the moment", election.name()),
+                json!({"leader_id": null, "term": term}),
+            ),
         };
         voice.say("leader_changed", &sentence, data);
     }

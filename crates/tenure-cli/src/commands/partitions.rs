@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
-use tenure::{Owner, PartitionState, PartitionsError, Store, TaskList, TaskListName, TaskLists};
+use tenure::{NodeId, Owner, PartitionState, PartitionsError, Store, TaskList, TaskListName, TaskLists};
 
 use crate::cli::{Create, Divided, Drain, Global, Move, Partitions, Pause, Resize};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, BAD, FAINT, GOOD, Table, harmless, styled};
-use crate::store::within;
+use crate::store::{ask, within};
 
 /// A task list, in figures.
 #[derive(Serialize)]
@@ -46,6 +46,9 @@ pub async fn partitions(store: Arc<dyn Store>, global: &Global, asked: &Partitio
         Partitions::Drop(dropped) => &dropped.divided,
     };
     let Divided { election } = divided;
+    if let Partitions::Move(Move { to: Some(node), .. }) | Partitions::Drain(Drain { node, .. }) = asked {
+        warn_of_unknown_node(&store, global, node).await?;
+    }
     let lists = TaskLists::of(store, election.as_str())?;
     match asked {
         Partitions::Create(create) => make(&lists, global, create).await,
@@ -67,6 +70,17 @@ pub async fn partitions(store: Arc<dyn Store>, global: &Global, asked: &Partitio
         Partitions::Move(asked) => pin(&lists, global, asked).await,
         Partitions::Drain(asked) => drain(&lists, global, asked).await,
     }
+}
+
+/// A node may be named before it is there, but most often that is a slip.
+async fn warn_of_unknown_node(store: &Arc<dyn Store>, global: &Global, node: &NodeId) -> Result<(), Failure> {
+    let nodes = ask(store.nodes()).await?;
+    if !nodes.iter().any(|known| known.info.id == *node) {
+        let node = harmless(node.as_str());
+        let sentence = format!("warning: no node `{node}` is registered; `tenure nodes` lists them");
+        output::notice(global.json, &sentence);
+    }
+    Ok(())
 }
 
 async fn change(lists: &TaskLists, list: &TaskListName, how: impl Fn(&mut TaskList)) -> Result<(), Failure> {

@@ -62,8 +62,6 @@ pub enum State {
     Led,
     /// Nobody leads, and whoever stands may.
     Free,
-    /// Nobody leads, and the lease is kept for the one to whom it was handed over.
-    Kept,
     /// It was ended, and nobody has stood for it since.
     Deleted,
 }
@@ -72,7 +70,6 @@ impl State {
     pub fn of(sight: &Sight, record: &Record) -> Self {
         match () {
             () if sight.leader_id.is_some() => Self::Led,
-            () if record.heir.is_some() => Self::Kept,
             // Whoever is elected after the end gets a higher term.
             () if record.ended != Term::NONE && record.ended == record.term => Self::Deleted,
             () => Self::Free,
@@ -83,7 +80,6 @@ impl State {
         match self {
             Self::Led => "led",
             Self::Free => "free",
-            Self::Kept => "kept",
             Self::Deleted => "deleted",
         }
     }

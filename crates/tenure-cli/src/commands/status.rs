@@ -16,7 +16,7 @@ use super::unknown::unknown;
 use crate::cli::{Global, Status};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, BAD, FAINT, GOOD, HEAD, harmless, length, millis, styled, timestamp};
-use crate::store::ask;
+use crate::store::{self, ask};
 
 /// How far the beginning of a term is looked for in the history.
 const HISTORY: u32 = 1_000;
@@ -31,11 +31,12 @@ struct Report {
     forecast: Option<Forecast>,
     /// The live nodes of the namespace that are no candidates because their health probes fail.
     unhealthy: Vec<UnhealthyNode>,
-    #[serde(skip)]
-    heir: Option<String>,
     /// The node whose program's success has closed the election.
     #[serde(skip)]
     closed_by: Option<String>,
+    /// Whether nodes other than the leader are live.
+    #[serde(skip)]
+    has_other_nodes: bool,
 }
 
 #[derive(Serialize)]
@@ -65,9 +66,16 @@ impl UnhealthyNode {
 /// What follows if the leader dies now.
 #[derive(Serialize)]
 struct Forecast {
-    /// Nobody, if no candidate stands.
+    /// The first candidate; `None` if no candidate is registered.
     successor: Option<String>,
-    within_ms: Option<u64>,
+    /// The longest time until it leads if only the leader's process dies. The store does not know whether that process
+    /// has a guardian, which would resign for it at once, so this is the time without one.
+    process_ms: Option<u64>,
+    /// The longest time until another node leads if the leader's whole machine dies; `None` if every candidate is on it.
+    machine_ms: Option<u64>,
+    /// The first candidate on another machine.
+    #[serde(skip)]
+    elsewhere: Option<String>,
 }
 
 pub async fn status(store: Arc<dyn Store>, global: &Global, asked: &Status) -> Result<Exit, Failure> {
@@ -80,7 +88,8 @@ pub async fn status(store: Arc<dyn Store>, global: &Global, asked: &Status) -> R
         return Err(unknown(&store, name).await?);
     }
     if chosen.is_empty() && !global.json {
-        output::say("nobody has stood for any election in this store and namespace")?;
+        let (store, namespace) = (store::shown(global), &global.namespace);
+        output::say(format!("there is no election in namespace `{namespace}` of {store}"))?;
     }
     let nodes = newest(ask(store.nodes()).await?);
     let problems = problems(&nodes);
@@ -125,8 +134,8 @@ impl Report {
             forecast: forecast(&sight, &record, &candidates, nodes, round_trip),
             candidates: candidates.iter().map(Standing::of).collect(),
             unhealthy: nodes.iter().filter_map(UnhealthyNode::of).collect(),
-            heir: record.heir.map(|heir| heir.to_string()),
             closed_by,
+            has_other_nodes: has_other_nodes(&sight, nodes),
             sight,
         })
     }
@@ -191,17 +200,35 @@ fn forecast(
     nodes: &[NodeRecord],
     round_trip: Duration,
 ) -> Option<Forecast> {
-    sight.leader_id.as_ref()?;
+    let leader = sight.leader_id.as_deref()?;
     let pulse = record.holder.as_ref()?.pulse;
-    let Some(first) = candidates.first() else {
-        return Some(Forecast { successor: None, within_ms: None });
+    let within = |candidate: &Candidate| {
+        let silence = match age(pulse.age) {
+            Some(age) => pulse.ttl.saturating_sub(age.min(registered_for(&candidate.node, nodes))),
+            None => pulse.ttl * 1000 / u32::from(1000 - Drift::DEFAULT.thousandths()),
+        };
+        millis(silence + round_trip * 2)
     };
-    let silence = match age(pulse.age) {
-        Some(age) => pulse.ttl.saturating_sub(age.min(registered_for(&first.node, nodes))),
-        None => pulse.ttl * 1000 / u32::from(1000 - Drift::DEFAULT.thousandths()),
+    let host =
+        |id: &str| nodes.iter().find(|node| node.info.id.as_str() == id).map(|node| &node.info.hostname);
+    // One whose machine is not known counts as elsewhere.
+    let elsewhere = |candidate: &&Candidate| {
+        let hosts = host(leader).zip(host(candidate.node.as_str()));
+        hosts.is_none_or(|(leader, candidate)| leader != candidate)
     };
-    let within_ms = Some(millis(silence + round_trip * 2));
-    Some(Forecast { successor: Some(first.node.to_string()), within_ms })
+    let (first, other) = (candidates.first(), candidates.iter().find(elsewhere));
+    let name = |candidate: &Candidate| candidate.node.to_string();
+    Some(Forecast {
+        successor: first.map(name),
+        process_ms: first.map(within),
+        machine_ms: other.map(within),
+        elsewhere: other.map(name),
+    })
+}
+
+fn has_other_nodes(sight: &Sight, nodes: &[NodeRecord]) -> bool {
+    let other = |node: &NodeRecord| Some(node.info.id.as_str()) != sight.leader_id.as_deref();
+    nodes.iter().any(|node| node.state == NodeState::Live && other(node))
 }
 
 /// How long ago a node registered, by the store's clock; zero if that cannot be told.
@@ -219,12 +246,20 @@ impl std::fmt::Display for Report {
             write!(f, "\n  {number}. {}  {priority}", candidate.node_id)?;
         }
         let (Some(leader), Some(forecast)) = (&self.sight.leader_id, &self.forecast) else { return Ok(()) };
-        match (&forecast.successor, forecast.within_ms) {
-            (Some(successor), Some(within)) => {
-                let within = length(Duration::from_millis(within));
-                write!(f, "\n  if {leader} dies now, {successor} leads within {within}")
+        let within = |millis| length(Duration::from_millis(millis));
+        let Some((successor, millis)) = forecast.successor.as_ref().zip(forecast.process_ms) else {
+            write!(f, "\n  if {leader} dies now, nobody takes over: no candidate stands")?;
+            // Such a candidate only reads while somebody leads, so the store does not know of it.
+            let hint = " (a candidate with --takeover-delay is listed once its delay is over)";
+            return write!(f, "{}", if self.has_other_nodes { hint } else { "" });
+        };
+        write!(f, "\n  if {leader} dies now, {successor} leads within {}", within(millis))?;
+        match forecast.elsewhere.as_ref().zip(forecast.machine_ms) {
+            Some((other, _)) if other == successor => Ok(()),
+            Some((other, millis)) => {
+                write!(f, "; if its machine dies, {other} leads within {}", within(millis))
             }
-            _ => write!(f, "\n  if {leader} dies now, nobody takes over: no candidate stands"),
+            None => write!(f, "; if its machine dies, nobody takes over: every candidate is on it"),
         }
     }
 }
@@ -237,10 +272,6 @@ impl Report {
             (Some(leader), _) => {
                 let details = self.details();
                 format!("{} leads under term {term}{details}", styled(GOOD, leader))
-            }
-            (None, State::Kept) => {
-                let heir = self.heir.as_deref().unwrap_or("another");
-                format!("{nobody}; term {term} was handed over, and the lease is kept for {heir}")
             }
             (None, State::Deleted) => match &self.closed_by {
                 Some(node) => format!("closed: its program ended with code 0 on {node}"),
@@ -285,12 +316,12 @@ mod tests {
         (sight, record, candidates)
     }
 
-    /// A node that registered so long ago, and has just renewed.
-    fn node(id: &str, registered: Duration) -> NodeRecord {
+    /// A node of this machine that registered so long ago, and has just renewed.
+    fn node(id: &str, host: &str, registered: Duration) -> NodeRecord {
         let renewed_at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
         let stamp = Stamp { session: SessionId::from_u128(2), sequence: 1 };
         NodeRecord {
-            info: NodeInfo::new(NodeId::new(id).unwrap(), "host"),
+            info: NodeInfo::new(NodeId::new(id).unwrap(), host),
             state: NodeState::Live,
             pulse: Pulse { stamp, ttl: Duration::from_secs(9), age: Age::Exact(Duration::ZERO) },
             opened_at: renewed_at - registered,
@@ -301,10 +332,11 @@ mod tests {
 
     fn within_if_registered(age: Age, registered: Duration) -> Option<u64> {
         let (sight, record, candidates) = of(age, &["beta", "gamma"]);
-        let nodes = [node("beta", registered)];
+        let nodes = [node("beta", "other", registered)];
         let forecast = forecast(&sight, &record, &candidates, &nodes, Duration::from_millis(3)).unwrap();
         assert_eq!(forecast.successor.as_deref(), Some("beta"));
-        forecast.within_ms
+        assert_eq!(forecast.process_ms, forecast.machine_ms);
+        forecast.machine_ms
     }
 
     fn within(age: Age) -> Option<u64> {
@@ -329,9 +361,25 @@ mod tests {
     }
 
     #[test]
+    fn a_candidate_on_the_leaders_machine_does_not_survive_it() {
+        let forecast = |hosts: &[(&str, &str)]| {
+            let nodes: Vec<_> =
+                hosts.iter().map(|(id, host)| node(id, host, Duration::from_secs(60))).collect();
+            let (sight, record, candidates) = of(Age::Exact(Duration::from_secs(2)), &["beta", "gamma"]);
+            let forecast = forecast(&sight, &record, &candidates, &nodes, Duration::from_millis(3)).unwrap();
+            (forecast.successor.unwrap(), forecast.process_ms, forecast.machine_ms, forecast.elsewhere)
+        };
+        let (soon, beta) = (Some(7_006), String::from("beta"));
+        let apart = [("alpha", "one"), ("beta", "one"), ("gamma", "two")];
+        assert_eq!(forecast(&apart), (beta.clone(), soon, soon, Some(String::from("gamma"))));
+        let together = apart.map(|(id, _)| (id, "one"));
+        assert_eq!(forecast(&together), (beta, soon, None, None));
+    }
+
+    #[test]
     fn without_candidates_nobody_is_expected() {
         let (sight, record, candidates) = of(Age::Exact(Duration::ZERO), &[]);
         let forecast = forecast(&sight, &record, &candidates, &[], Duration::ZERO).unwrap();
-        assert_eq!((forecast.successor, forecast.within_ms), (None, None));
+        assert_eq!((forecast.successor, forecast.machine_ms), (None, None));
     }
 }

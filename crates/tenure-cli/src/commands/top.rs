@@ -96,7 +96,8 @@ async fn show(mut scene: Scene, mut news: Option<News>) -> Result<Exit, Failure>
 fn lines(scene: &Scene, trouble: Option<&str>) -> Vec<String> {
     let (columns, rows) = Screen::size();
     let live = scene.nodes.iter().filter(|node| scene.lives(node.info.id.as_str(), node.info.pid)).count();
-    let head = format!("{} · {live} live nodes", harmless(&scene.sight.election));
+    let nodes = if live == 1 { "node" } else { "nodes" };
+    let head = format!("{} · {live} live {nodes}", harmless(&scene.sight.election));
     let mut lines = vec![styled(HEAD, head)];
     lines.push(trouble.map(|problem| styled(BAD, format!("  stale: {problem}"))).unwrap_or_default());
     lines.extend(picture::leader(scene, columns));

@@ -13,8 +13,19 @@ const ALIKE: f64 = 0.7;
 /// Says that there is no such election, and which there are.
 pub async fn unknown(store: &Arc<dyn Store>, election: &ElectionName) -> Result<Failure, Failure> {
     let known = ask(store.elections()).await?;
+    Ok(absence(election, &known))
+}
+
+/// The same, unless there is one.
+pub async fn if_unknown(store: &Arc<dyn Store>, election: &ElectionName) -> Result<Option<Failure>, Failure> {
+    let known = ask(store.elections()).await?;
+    let exists = known.iter().any(|(name, _)| name == election);
+    Ok((!exists).then(|| absence(election, &known)))
+}
+
+fn absence<T>(election: &ElectionName, known: &[(ElectionName, T)]) -> Failure {
     let known: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
-    Ok(Failure::No(message(election.as_str(), &known)))
+    Failure::No(message(election.as_str(), &known))
 }
 
 fn message(asked: &str, known: &[&str]) -> String {

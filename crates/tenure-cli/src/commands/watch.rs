@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
-use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store};
+use tenure::{ElectionName, EventKind, EventQuery, EventRecord, Store, TermEnd};
 
 use super::ending::Ending;
 use super::follow::{LOOK_EVERY, News, Patience, still_read};
 use super::sight::Sight;
+use super::unknown::if_unknown;
 use crate::cli::{Global, Watch};
 use crate::failure::{Exit, Failure};
 use crate::output::{self, BAD, FAINT, GOOD, styled};
@@ -22,12 +23,24 @@ pub async fn watch(store: Arc<dyn Store>, global: &Global, asked: &Watch) -> Res
     let mut patience = Patience::new(global.json);
     let mut watcher = Watcher::new(store, &asked.election, global.json);
     patience.first(&mut news, async || watcher.read_on().await).await?;
+    if watcher.history.is_empty()
+        && let Some(absence) = if_unknown(&watcher.store, &asked.election).await?
+    {
+        output::notice(global.json, &format!("{absence}; waiting for its first leader"));
+    }
     loop {
         let look = watcher.look().await;
         let wait = patience.bear(look)?.unwrap_or(LOOK_EVERY);
         still_read()?;
         news.wait(wait).await;
     }
+}
+
+/// Whether a term ended with the write that began the next one, so that nobody led for no time.
+fn is_passed_on(event: &EventRecord, later: &[EventRecord]) -> bool {
+    let Some(end) = TermEnd::of(event) else { return false };
+    let next = later.iter().find(|later| later.kind == EventKind::LeaderElected);
+    next.is_some_and(|next| end.until(next.time).at_most.is_zero())
 }
 
 /// Who leads, under which term.
@@ -69,8 +82,10 @@ impl Watcher {
                 let lapses = sight.expires_in_ms.map(|left| Duration::from_millis(left + 1));
                 return Ok(lapses.unwrap_or(LOOK_EVERY).min(LOOK_EVERY));
             }
-            for event in new {
-                self.tell_event(&event)?;
+            let changes =
+                new.iter().enumerate().filter(|(number, event)| !is_passed_on(event, &new[number + 1..]));
+            for (_, event) in changes {
+                self.tell_event(event)?;
             }
         }
     }

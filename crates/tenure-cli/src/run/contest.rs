@@ -137,7 +137,7 @@ impl Supervisor<'_> {
         let name = self.election.name();
         let sentence = match &leader {
             Some(leader) => format!("waiting: `{leader}` leads `{name}` under term {term}"),
-            None => format!("nobody leads `{name}` at the moment"),
+            None => format!("no leader of `{name}` is known at the moment"),
         };
         self.voice.say("leader_changed", &sentence, json!({"leader_id": leader, "term": term}));
     }
@@ -254,7 +254,7 @@ impl Supervisor<'_> {
         let times = self.time_to_stop(willing);
         let name = self.election.name();
         let next = match reason {
-            Reason::Lapsed if !self.asked.run.exit_on_loss => ", and standing again once the store answers",
+            Reason::Lapsed if !self.asked.run.exit_on_loss => ", then standing again",
             _ => "",
         };
         let sentence = format!("term {term} of `{name}` is over: {reason}; stopping the program{next}");

@@ -42,7 +42,7 @@ pub use ward::hide_settings;
 
 use std::process::ExitCode;
 
-use crate::cli::{Global, Run};
+use crate::cli::{Global, Restart, Run};
 use crate::failure::{Exit, Failure};
 
 /// Becomes a guardian or a keeper, if that is what this process was started for.
@@ -61,6 +61,12 @@ pub fn guardian_wanted() -> Option<ExitCode> {
 
 /// Runs a program while elected, or one for each partition.
 pub fn run(global: &Global, asked: &Run) -> Result<Exit, Failure> {
+    if asked.run.once && asked.run.restart == Some(Restart::Always) {
+        return Err(Failure::Usage(String::from(
+            "--once runs the program to success once, and --restart always runs it again after that; \
+             give --restart on-failure, or leave one of them out",
+        )));
+    }
     let program = program::find(&asked.program)?;
     // Whoever asks over HTTP must not keep the supervisor from its work.
     let runtime = if asked.serve.listen.is_some() { crate::serving::runtime() } else { crate::runtime() }?;

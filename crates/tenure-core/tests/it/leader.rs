@@ -316,14 +316,14 @@ fn a_renewal_that_was_applied_but_not_answered_is_told_to_whoever_depends_on_it(
 #[test]
 fn a_lease_is_given_back_only_after_the_work_has_stopped() {
     let mut stage = Stage::leading(RACE, Settings::new(TTL));
-    let to = NodeId::new("heir").unwrap();
+    let to = NodeId::new("successor").unwrap();
     stage.machine.resign(stage.key, Some(to.clone()), stage.now).unwrap();
     assert_eq!(stage.check(), None, "the guard closes first");
     assert!(stage.verbs().is_empty(), "nothing is given back yet");
     stage.machine.stopped(stage.key, stage.now);
     let resign = stage.request();
-    let Verb::Resign { term, to: heir, .. } = &resign.verb else { panic!("{resign:?}") };
-    assert_eq!((*term, heir.as_ref()), (Some(Term::new(1)), Some(&to)));
+    let Verb::Resign { term, to: successor, .. } = &resign.verb else { panic!("{resign:?}") };
+    assert_eq!((*term, successor.as_ref()), (Some(Term::new(1)), Some(&to)));
     stage.events();
     stage.answer(resign.id, Answer::Resign);
     assert_eq!(stage.events(), [Event::Resigned { election: stage.key, term: Term::new(1) }]);
@@ -389,7 +389,7 @@ fn a_closing_node_whose_resignation_is_under_way_comes_to_its_end() {
 #[test]
 fn a_leader_that_is_asked_stops_its_work_and_hands_over_to_whom_it_is_told() {
     let mut stage = Stage::leading(RACE, Settings::new(TTL));
-    let to = NodeId::new("heir").unwrap();
+    let to = NodeId::new("successor").unwrap();
     stage.machine.hint(stage.key, stage.now);
     let look = stage.request();
     let mut seen = ours(&stage);
@@ -403,8 +403,8 @@ fn a_leader_that_is_asked_stops_its_work_and_hands_over_to_whom_it_is_told() {
     }));
     assert!(stage.verbs().is_empty(), "nothing is freed under running work");
     stage.machine.stopped(stage.key, stage.now);
-    let Verb::Resign { to: heir, term, .. } = stage.request().verb else { panic!() };
-    assert_eq!((heir, term), (Some(to), Some(Term::new(1))));
+    let Verb::Resign { to: successor, term, .. } = stage.request().verb else { panic!() };
+    assert_eq!((successor, term), (Some(to), Some(Term::new(1))));
 }
 
 #[test]

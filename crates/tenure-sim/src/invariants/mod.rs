@@ -14,7 +14,6 @@ mod false_alarm;
 mod few_moves;
 mod full_ttl;
 mod healthy;
-mod heir;
 mod history;
 mod jeopardy;
 mod members;
@@ -28,6 +27,7 @@ mod released;
 mod retired;
 mod session_loss;
 mod stopped_first;
+mod succession;
 mod takeover_delay;
 mod terms_rise;
 mod told_to_stop;
@@ -68,7 +68,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(history::History),
         Box::new(eligible::Eligible),
         Box::new(healthy::Healthy),
-        Box::new(heir::Heir::default()),
+        Box::new(succession::Succession),
         Box::new(priority::Priority::default()),
         Box::new(takeover_delay::TakeoverDelay::default()),
         Box::new(ended::Ended::default()),

@@ -28,14 +28,14 @@ impl Invariant for Priority {
             Fact::Freed { election, .. } => {
                 self.freed[*election] = Some(world.real).filter(|_| self.terms.last_is_new(*election));
             }
-            Fact::Granted { election, node, heir, at, .. }
+            Fact::Granted { election, node, next, at, .. }
                 if world.config.capabilities.succession == Succession::Race =>
             {
                 let mine = world.nodes[*node].config.priority;
                 let best = world.store.standing(*election).map(|(_, priority)| priority).max();
                 let courtesy = world.config.shortest(nanos(world.nodes[*node].config.ttl)) / 20;
                 if let Some(freed) = self.freed[*election]
-                    && *heir != Some(*node)
+                    && next.is_none()
                     && best.is_some_and(|best| best > mine)
                     && at - freed < courtesy
                 {

@@ -40,13 +40,12 @@ impl Invariant for TakeoverDelay {
                 let lost = world.real.min(applied + world.config.shortest(nanos(*ttl)));
                 self.lost[*election] = Some(lost).filter(|_| self.terms.last_is_new(*election));
             }
-            Fact::Granted { election, node, heir, sent, at, .. } => {
+            Fact::Granted { election, node, next, sent, at, .. } => {
                 let delay = nanos(world.nodes[*node].config.takeover_delay);
                 self.ended[*election] = false;
-                let inherits = *heir == Some(*node);
                 let before = std::mem::replace(&mut self.granted[*election], *at);
                 if let Some(lost) = self.lost[*election].take()
-                    && !inherits
+                    && next.is_none()
                     && (*sent).min(world.nodes[*node].looked[*election]) >= self.freed[*election]
                     && lost > before + world.config.longest(delay)
                     && *at < lost + world.config.shortest(delay)

@@ -8,14 +8,6 @@ use super::{ModelStore, Moment, SessionRow};
 use crate::config::Ages;
 
 impl ModelStore {
-    /// Who inherits from a leader that was asked to make way.
-    pub(super) fn first_in_line(&self, election: usize) -> Option<usize> {
-        let lease = &self.state.leases[election];
-        lease.petition.as_ref().filter(|petition| petition.term == lease.term)?;
-        let best = self.standing(election).map(|(_, priority)| priority).max();
-        self.standing(election).find(|(_, priority)| Some(*priority) == best).map(|(node, _)| node)
-    }
-
     /// Every node with its newest session: a live one is newer than all that are over.
     pub(crate) fn nodes(&mut self, now: Moment) -> Vec<Sighting> {
         self.retire_expired(now);
@@ -36,25 +28,18 @@ impl ModelStore {
         rows.map(sighting).collect()
     }
 
-    /// Who holds the lease of an election, if its session is live.
-    pub(crate) fn holder(&self, election: usize) -> Option<usize> {
-        let holder = self.state.leases[election].holder.filter(|id| self.live(*id));
-        holder.and_then(|id| self.node_of(id))
-    }
-
     pub(super) fn refused(&self, election: usize, outranked: bool, now: Moment) -> Standing {
         Standing::Refused { seen: self.record(election, now), outranked }
     }
 
-    pub(super) fn record(&self, election: usize, now: Moment) -> Record {
+    pub(crate) fn record(&self, election: usize, now: Moment) -> Record {
         let lease = &self.state.leases[election];
         let holder = lease.holder.filter(|id| self.live(*id)).map(|id| {
             let node = self.state.sessions.iter().find(|row| row.id == id).map_or(0, |row| row.node);
             Holder { node: self.names[node].clone(), term: lease.term, pulse: self.pulse(id, now) }
         });
-        let heir = lease.heir.map(|heir| self.names[heir].clone());
         let (term, petition) = (lease.term.max(lease.floor), lease.petition.clone());
-        Record { term, holder, heir, ended: lease.ended, petition }
+        Record { term, holder, ended: lease.ended, petition }
     }
 
     pub(crate) fn pulse(&self, id: SessionId, now: Moment) -> Pulse {

@@ -54,8 +54,9 @@ fn a_failing_run_is_shrunk_to_fewer_faults_that_still_fail() {
 }
 
 /// What the judges find that depend on terms or sessions which a store that went back has forgotten.
-const FOUND_AFTERWARDS: [Plant; 7] = [
-    Plant::HeirIgnored,
+const FOUND_AFTERWARDS: [Plant; 8] = [
+    Plant::StoreKeepsTerm,
+    Plant::StoreResignResetsTerm,
     Plant::PriorityIgnored,
     Plant::TakeoverDelaySkipped,
     Plant::EndUnnoticed,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tenure_core::Age;
+use tenure_core::{Age, Instant};
 use tenure_store::{Open, Store, clock};
 
 use super::cast::{Node, holder};
@@ -21,12 +21,14 @@ fn at_most(elapsed: Duration) -> Duration {
 
 /// An exact one is held against the very clock that it claims to be measured on. One that is told is counted by another
 /// clock; but it is never older than the renewal by more than clocks differ, since a live leader would be retired by it.
+/// One that is told too young is no danger: a candidate that waits for it also counts on its own clock.
 pub async fn an_age_grows_and_a_renewal_resets_it(fixture: Arc<Fixture>) {
     let (here, there) = (fixture.connect().await, fixture.connect().await);
     let node = Node::open(&here, "a").await;
     node.lead("reports").await;
+    let mut before = clock::now();
     for _ in 0..20 {
-        let before = clock::now();
+        before = clock::now();
         node.renew().await;
         let after = clock::now();
         let first = age(&there).await;
@@ -49,17 +51,22 @@ pub async fn an_age_grows_and_a_renewal_resets_it(fixture: Arc<Fixture>) {
             mixed => panic!("the store changed its way of telling ages: {mixed:?}"),
         }
     }
-    grows_past(&there, Duration::from_millis(20)).await;
+    grows_past(&there, Duration::from_millis(20), before).await;
+    let before = clock::now();
     node.expect_opened(Open { sequence: node.stamp().sequence + 1, ..node.opening() }).await;
     if let Age::Exact(reset) = age(&there).await {
-        grows_past(&there, reset + Duration::from_millis(1)).await;
+        grows_past(&there, reset + Duration::from_millis(1), before).await;
     }
 }
 
-async fn grows_past(store: &Arc<dyn Store>, limit: Duration) {
-    while let Age::Exact(age) | Age::Told { age, .. } = age(store).await
-        && age <= limit
-    {
+/// A session that was renewed at `renewed` or later is told to be older than `limit` at some time, and not too early.
+async fn grows_past(store: &Arc<dyn Store>, limit: Duration, renewed: Instant) {
+    while let Age::Exact(age) | Age::Told { age, .. } = age(store).await {
+        let elapsed = clock::now().since(renewed);
+        assert!(age <= at_most(elapsed), "older than the renewal, by {elapsed:?}: {age:?}");
+        if age > limit {
+            return;
+        }
         tokio::task::yield_now().await;
     }
 }

@@ -119,6 +119,13 @@ impl Node {
         self.store.resign(self.resignation(name)).await.expect("the store answers");
     }
 
+    /// Resigns in favour of this node.
+    pub(crate) async fn hand_over(&self, name: &str, to: &str) {
+        let to = NodeId::new(to).expect("the suite uses good names");
+        let resign = Resign { to: Some(to), ..self.resignation(name) };
+        self.store.resign(resign).await.expect("the store answers");
+    }
+
     pub(crate) async fn renew_as(&self, sequence: Sequence) -> Result<Renewal, StoreError> {
         Ok(self.store.renew(self.session, sequence, 1).await?.value)
     }
@@ -157,11 +164,6 @@ pub(crate) fn waiting(standing: Standing) -> Record {
         Standing::Queued { seen, .. } | Standing::Refused { seen, .. } => seen,
         Standing::Leading { term } => panic!("a claim that had to be refused was granted term {term}"),
     }
-}
-
-/// Whose a lease is that was handed over: kept for its heir, or, in a line, granted to it by the same write.
-pub(crate) fn successor(record: &Record) -> Option<&NodeId> {
-    record.heir.as_ref().or(record.holder.as_ref().map(|holder| &holder.node))
 }
 
 pub(crate) async fn read(store: &Arc<dyn Store>, name: &str) -> Record {

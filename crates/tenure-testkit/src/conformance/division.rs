@@ -48,10 +48,11 @@ impl Drop for Entered {
     }
 }
 
-/// A node of its own connection.
+/// A node of its own connection. It renews often: a machine that is busy with other things may let it stand still for
+/// seconds.
 async fn start(fixture: &Fixture, id: &str) -> Node {
     let store = fixture.connect().await;
-    Node::builder(id).ttl(TTL).start(store).await.expect("the node starts")
+    Node::builder(id).ttl(TTL).renew_every(TTL / 10).start(store).await.expect("the node starts")
 }
 
 async fn worker(fixture: &Fixture, id: &'static str, register: &Register) -> Node {

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tenure_core::{Capabilities, ExpiryJudge, News, Sessions, Succession};
-use tenure_store::{Options, Store};
+use tenure_store::{Options, Store, StoreError};
+
+use crate::patient::{patient, until_available};
 
 /// How long a check may take before it counts as hung: far longer than any should.
 const LIMIT: Duration = Duration::from_secs(300);
 
-type Connecting = Pin<Box<dyn Future<Output = Arc<dyn Store>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<Arc<dyn Store>, StoreError>> + Send>>;
 
 /// One fresh store, and the way to connect to it.
 pub struct Fixture {
@@ -24,7 +26,7 @@ impl Fixture {
     /// the closure, and cleaned up with it.
     pub fn new<F>(connect: impl Fn(Options) -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = Arc<dyn Store>> + Send + 'static,
+        F: Future<Output = Result<Arc<dyn Store>, StoreError>> + Send + 'static,
     {
         Self { connect: Box::new(move |options| Box::pin(connect(options))) }
     }
@@ -36,7 +38,8 @@ impl Fixture {
 
     /// A connection with these options.
     pub async fn connect_with(&self, options: Options) -> Arc<dyn Store> {
-        (self.connect)(options).await
+        let connected = until_available(async || (self.connect)(options.clone()).await).await;
+        patient(connected.expect("the store can be connected to"))
     }
 
     async fn capabilities(&self) -> Capabilities {

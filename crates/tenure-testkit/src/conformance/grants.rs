@@ -28,7 +28,7 @@ pub async fn a_free_lease_is_granted_to_the_first_claim(fixture: Arc<Fixture>) {
         let holder = record.holder.expect("somebody leads");
         assert_eq!((&holder.node, holder.term, record.term), (&node.id, term, term));
         assert_eq!(holder.pulse.stamp, node.stamp());
-        assert_eq!((record.heir, record.ended), (None, Term::NONE));
+        assert_eq!(record.ended, Term::NONE);
     }
     assert!(candidates(&here, "reports").await.is_empty(), "the holder is no candidate");
 }

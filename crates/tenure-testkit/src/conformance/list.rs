@@ -10,7 +10,7 @@
 ///     let file = Arc::new(TempDir::new().unwrap());
 ///     Fixture::new(move |options| {
 ///         let file = file.clone(); // lives as long as the fixture
-///         async move { Arc::new(MyStore::open(file.path(), options).await.unwrap()) as Arc<dyn Store> }
+///         async move { Ok(Arc::new(MyStore::open(file.path(), options).await?) as Arc<dyn Store>) }
 ///     })
 /// }
 /// tenure_testkit::conformance!(fresh);
@@ -76,9 +76,6 @@ macro_rules! __conformance_list {
                 the_newest_can_be_asked_for, what_is_seen_is_already_recorded, retention_keeps_the_newest_events,
                 retention_keeps_the_last_transition_whole;
             identity: it_is_the_same_over_verbs_and_connections;
-            inheritance: a_lease_that_was_handed_over_is_its_heirs,
-                whoever_was_told_that_it_stands_can_be_handed_the_lease, an_heir_that_does_not_stand_is_ignored,
-                an_heir_that_withdraws_or_leaves_inherits_nothing;
             ledger: a_plan_is_written_only_under_the_term_in_force,
                 a_publication_is_refused_once_another_has_followed, of_publications_at_once_exactly_one_is_written,
                 a_change_that_is_not_as_it_was_seen_is_refused_alone,
@@ -108,6 +105,8 @@ macro_rules! __conformance_list {
             retirement: it_needs_exactly_the_pulse_that_was_seen, it_ends_a_session_that_holds_nothing,
                 it_frees_what_the_session_held, a_retired_node_registers_again, a_purge_forgets_only_what_is_no_more;
             succession: a_resigned_lease_is_granted_to_the_first_in_line, a_named_candidate_comes_before_the_first_in_line,
+                a_candidate_that_was_told_that_it_stands_can_be_named,
+                a_named_node_that_does_not_stand_is_granted_nothing,
                 the_order_is_that_of_priority_and_then_of_arrival, a_candidate_that_was_not_renewed_lately_is_passed_over,
                 a_lease_is_free_if_no_candidate_was_renewed_lately, a_closed_session_passes_its_leases_on,
                 a_hand_over_is_told_in_order, who_withdraws_or_leaves_is_granted_nothing,

@@ -22,7 +22,6 @@ pub mod grants;
 pub mod health;
 pub mod history;
 pub mod identity;
-pub mod inheritance;
 pub mod ledger;
 mod list;
 pub mod names;

@@ -29,10 +29,10 @@ pub async fn the_cause_is_recorded(fixture: Arc<Fixture>) {
         assert_eq!(holder(&store, "reports").await, None, "the lease is free, whatever the cause");
     }
     // For whom the lease is kept is recorded beside it.
-    let heir = Node::open(&store, "b").await;
+    let successor = Node::open(&store, "b").await;
     let term = node.lead("reports").await;
-    heir.stand("reports").await;
-    let to = Some(heir.id.clone());
+    successor.stand("reports").await;
+    let to = Some(successor.id.clone());
     let resign = Resign { to, cause: Cause::ProgramExited(3), ..node.resignation("reports") };
     store.resign(resign).await.expect("the store answers");
     let history = events(&store, "reports").await;

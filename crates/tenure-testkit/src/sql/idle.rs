@@ -3,17 +3,20 @@
 use std::time::Duration;
 
 use tenure::Node;
-use tenure_store::clock;
+use tenure_store::{EventQuery, clock};
 
 use super::SqlServer;
-use super::stage::{lead, renewals, soon, stand, start, until};
+use super::stage::{HANG, calm, lead, renewals, soon, stand, start, until};
 
-/// One write per interval and node, and one look per follower at each of the leader's renewals; more only where
-/// that was late.
+/// So many renewals of the leader are watched at once.
+const INTERVALS: usize = 4;
+
+/// One write per interval and node, and one look per follower at each of the leader's renewals; more only where one of
+/// them was late.
 pub async fn idle_nodes_renew_and_look_once_per_interval_and_do_nothing_else<S: SqlServer>() {
-    const INTERVALS: usize = 8;
     let server = S::start_talkative();
-    let node = |id: &str| Node::builder(id).ttl(Duration::from_secs(3));
+    // Requests that are answered late on a busy machine are not repeated: they have a sixth of the ttl.
+    let node = |id: &str| Node::builder(id).ttl(Duration::from_secs(15)).renew_every(Duration::from_secs(1));
     let a = start(node("a"), &server.url()).await;
     let leadership = lead(&a).await;
     let (b, c) = (start(node("b"), &server.url()).await, start(node("c"), &server.url()).await);
@@ -21,32 +24,69 @@ pub async fn idle_nodes_renew_and_look_once_per_interval_and_do_nothing_else<S: 
     until(&server, "SELECT COUNT(*) >= 2 FROM {t}candidates").await;
     // They have found out how often the leader renews.
     renewals(&a, 4).await;
-    let (begun, before) = (clock::now(), server.called().len());
-    let mut renewed_at = Vec::new();
-    for _ in 0..INTERVALS {
-        renewals(&a, 1).await;
-        renewed_at.push(clock::now());
+    // On a busy machine somebody is late at times. So they are watched until nobody is.
+    let mut watched = Vec::new();
+    let end = clock::now() + HANG;
+    while !watched.last().is_some_and(Calls::are_as_expected) {
+        assert!(clock::now() < end, "they ask too much or too little: {watched:#?}");
+        watched.push(Calls::of_a_few_intervals(&server, &a).await);
     }
-    let called = server.called().split_off(before);
-    // Not all of them are late when the leader is: what each does is held against the time that has passed.
-    let passed = clock::now().since(begun);
-    let intervals = usize::try_from(passed.as_secs()).unwrap_or(usize::MAX) + 1;
     soon(leadership.resign()).await.unwrap();
-    let count = |function: &str| called.iter().filter(|called| *called == function).count();
-    // Whoever sleeps in the server until there is news turns over at times.
-    let (renewed, looked, slept) = (count("renew"), count("look"), count("listen"));
-    assert_eq!(renewed + looked + slept, called.len(), "nothing else: {called:#?}");
-    assert!(slept <= 3 * intervals.div_ceil(INTERVALS), "{slept} sleeps of three nodes in {passed:?}");
-    assert!(renewed <= 3 * (intervals + 1), "{renewed} renewals of three nodes in {passed:?}");
-    // On a busy machine the leader is late at times, and is looked at again after as long as it is late.
-    let beats: Vec<_> = renewed_at.windows(2).map(|pair| pair[1].since(pair[0])).collect();
-    let again: u32 = beats.windows(2).map(|pair| doublings(pair[1].abs_diff(pair[0]))).sum();
-    let most = 2 * (intervals + 1) * 3 / 2 + 4 * again as usize;
-    assert!(looked <= most, "{looked} looks of two followers in {INTERVALS} intervals: {beats:?}");
-    assert!(renewed >= INTERVALS && looked >= INTERVALS, "the log tells: {renewed} renewals, {looked} looks");
 }
 
-/// How often two milliseconds, which is when a follower looks first, are doubled until they are as long as that.
-fn doublings(late: Duration) -> u32 {
-    (late.as_millis() / 2 + 1).ilog2()
+/// What three nodes, of which one leads, have asked of the server in some time.
+#[derive(Debug)]
+struct Calls {
+    renewals: usize,
+    looks: usize,
+    sleeps: usize,
+}
+
+impl Calls {
+    async fn of_a_few_intervals<S: SqlServer>(server: &S, leader: &Node) -> Self {
+        let (begun, before) = (clock::now(), server.called().len());
+        renewals(leader, u32::try_from(INTERVALS).unwrap()).await;
+        let called = server.called().split_off(before);
+        let passed = clock::now().since(begun);
+        let count = |function: &str| called.iter().filter(|called| *called == function).count();
+        let calls = Self { renewals: count("renew"), looks: count("look"), sleeps: count("listen") };
+        assert_eq!(calls.renewals + calls.looks + calls.sleeps, called.len(), "nothing else: {called:#?}");
+        // However late they are: a follower that has looked in vain waits for two milliseconds, and for twice as long
+        // each further time. So within an interval of a second it looks a dozen times at most.
+        let seconds = usize::try_from(passed.as_secs()).unwrap_or(usize::MAX) + 1;
+        assert!(calls.renewals <= 3 * (seconds + 1), "three nodes in {passed:?}: {calls:?}");
+        assert!(calls.looks <= 2 * 12 * (seconds + 1), "two followers in {passed:?}: {calls:?}");
+        calls
+    }
+
+    /// One of each per node and interval, and one more at the end. Half of the looks may be repeated. Whoever sleeps in
+    /// the server until there is news turns over at times.
+    fn are_as_expected(&self) -> bool {
+        let (nodes, followers, sleepers) = (3, 2, 3);
+        let renewals = INTERVALS..=nodes * (INTERVALS + 1);
+        let looks = INTERVALS..=followers * (INTERVALS + 1) * 3 / 2;
+        renewals.contains(&self.renewals) && looks.contains(&self.looks) && self.sleeps <= sleepers
+    }
+}
+
+/// Whatever else was opened while they were busy is closed after a while.
+pub async fn an_idle_node_keeps_only_the_connections_that_it_needs<S: SqlServer>() {
+    let server = S::start();
+    let a = start(calm("a"), &server.url()).await;
+    let leadership = lead(&a).await;
+    let b = start(calm("b"), &server.url()).await;
+    let _standing = stand(&b);
+    until(&server, "SELECT COUNT(*) >= 1 FROM {t}candidates").await;
+    soon(a.store().events(EventQuery::default())).await.unwrap();
+    soon(async {
+        // A candidate looks more often than unused connections are closed.
+        while server.connections().await != 2 * S::CONNECTIONS + 1 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    // And they are enough: both renew, and the lease is handed over.
+    renewals(&a, 1).await;
+    renewals(&b, 1).await;
+    soon(leadership.resign()).await.unwrap();
 }

@@ -31,6 +31,9 @@ pub trait SqlServer: Sized + Send + Sync + 'static {
     const TABLES: &'static str;
     /// What says that the server has no room for another connection, and the setting that makes room.
     const FULL: [&'static str; 2];
+
+    /// How many connections a leader has that has nothing to do. A candidate has one more.
+    const CONNECTIONS: u64;
     /// What says that there is no room on the server's disk.
     const NO_ROOM: &'static str;
     /// How many of Tenure's tables, or whatever they are in, have been made.
@@ -119,6 +122,9 @@ pub trait SqlServer: Sized + Send + Sync + 'static {
 
     /// What a person is told: the first column of the first line; or why not.
     fn ask(&self, sql: &str) -> impl Future<Output = Result<String, String>> + Send;
+
+    /// How many connections of Tenure's there are.
+    fn connections(&self) -> impl Future<Output = u64> + Send;
 
     /// Ends every connection of Tenure's; how many?
     fn end_connections(&self) -> impl Future<Output = u64> + Send;

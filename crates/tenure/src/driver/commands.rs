@@ -95,7 +95,7 @@ impl Driver {
     fn with(&mut self, election: &ElectionName, act: impl FnOnce(&mut Self, ElectionKey)) {
         if let Some(key) = self.slots.find(election) {
             act(self, key);
-            self.slots.tidy(key, &mut self.machine);
+            self.tidy(key);
         }
     }
 
@@ -106,7 +106,9 @@ impl Driver {
                 if let Some(slot) = self.slots.get_mut(key) {
                     slot.candidate = Some(candidate);
                 }
-                self.consider_failback(key, now);
+                if let Some(failback) = &mut self.failback {
+                    failback.stand(key, now);
+                }
             }
             Err(refusal) => {
                 let error = match refusal {
@@ -116,7 +118,7 @@ impl Driver {
                     Refusal::Closed => ElectionError::Closed(Ending::Closed),
                 };
                 let _ = candidate.granted.send(Err(error));
-                self.slots.tidy(key, &mut self.machine);
+                self.tidy(key);
             }
         }
     }
@@ -126,6 +128,7 @@ impl Driver {
         let Some(slot) = self.slots.get_mut(key) else { return };
         if slot.candidate.as_ref().is_some_and(|candidate| candidate.id == id) {
             slot.candidate = None;
+            self.leave_failback(key);
             self.machine.withdraw(key, now);
         } else {
             self.resign(key, id, None, true, now);

@@ -60,6 +60,7 @@ impl Driver {
         // passed, this grant is void: the guard says so, and the machine hears of it right after.
         let _ = self.publish(now);
         let session = self.machine.session();
+        self.leave_failback(key);
         let Some(slot) = self.slots.get_mut(key) else { return };
         let (Some(candidate), Some(session)) = (slot.candidate.take(), session) else {
             // Nobody waits for it any more.
@@ -103,7 +104,7 @@ impl Driver {
         if let Some(slot) = self.slots.get_mut(key) {
             slot.released.clear(); // dropping the senders tells those who wait
         }
-        self.slots.tidy(key, &mut self.machine);
+        self.tidy(key);
     }
 
     /// The candidacy is off: because its handle withdrew it, which needs no word, or because the
@@ -112,12 +113,14 @@ impl Driver {
         if self.machine.is_closing()
             && let Some(candidate) = self.slots.get_mut(key).and_then(|slot| slot.candidate.take())
         {
+            self.leave_failback(key);
             let _ = candidate.granted.send(Err(ElectionError::Closed(Ending::Closed)));
         }
-        self.slots.tidy(key, &mut self.machine);
+        self.tidy(key);
     }
 
     fn ended(&mut self, key: ElectionKey) {
+        self.leave_failback(key);
         if let Some(slot) = self.slots.get_mut(key) {
             if let Some(candidate) = slot.candidate.take() {
                 let _ = candidate.granted.send(Err(ElectionError::Ended));
@@ -125,7 +128,7 @@ impl Driver {
             let election = slot.name.clone();
             self.tell(NodeEvent::ElectionDeleted { election });
         }
-        self.slots.tidy(key, &mut self.machine);
+        self.tidy(key);
     }
 
     fn leader_changed(&mut self, key: ElectionKey, leader: Option<(NodeId, Term)>, now: Instant) {
@@ -142,9 +145,11 @@ impl Driver {
         if leader.as_ref() != Some(&self.info.id) {
             self.tell_down(&election, last); // else that was told when this node was elected
         }
-        self.tell(NodeEvent::LeaderChanged { election, previous, new: leader, term });
+        self.tell(NodeEvent::LeaderChanged { election, previous, new: leader.clone(), term });
         self.tell_gates(key);
-        self.consider_failback(key, now);
+        if let Some(failback) = &mut self.failback {
+            failback.leader_changed(key, leader, now);
+        }
     }
 
     /// If another led, it leads no longer.

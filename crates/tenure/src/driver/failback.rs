@@ -1,78 +1,77 @@
-//! Failback: a candidate asks a leader of lower priority to make way for it.
-//!
-//! Any operator may ask that of a leader at any time (`tenure transfer`), so nothing here is a matter of safety.
-//! The pause is one of manners: whoever comes and goes, or is unwell, takes nothing from anybody.
+//! Failback: carries out what the core's [`Failback`](tenure_core::Failback) decides.
 
-use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tenure_core::{ElectionKey, ElectionName, Instant, NodeId};
-use tenure_store::{NodeState, Store, StoreError};
+use tenure_core::{ElectionKey, ElectionName, FailbackAttempt, FailbackRequest, Instant, NodeId};
+use tenure_store::{Store, StoreError, clock};
 
 use super::Driver;
 use crate::health::Health;
 
 impl Driver {
-    /// Somebody leads, or this node stands: whether one should make way for the other is looked at after a ttl.
-    pub(super) fn consider_failback(&mut self, key: ElectionKey, now: Instant) {
-        let (me, at) = (&self.info.id, now + self.ttl);
-        let Some(slot) = self.slots.get_mut(key).filter(|_| self.failback) else { return };
-        let behind = slot.candidate.is_some() && slot.leader().is_some_and(|leader| leader != me);
-        slot.failback_at = behind.then_some(at);
-        if behind {
-            self.failbacks.push(Reverse((at, key)));
-        }
-    }
-
+    /// Makes the attempts that are due: each asks the store on its own, beside everything else.
     pub(super) fn fail_back_when_due(&mut self, now: Instant) {
-        while let Some(Reverse((at, key))) =
-            self.failbacks.peek().copied().filter(|Reverse((at, _))| *at <= now)
-        {
-            self.failbacks.pop();
-            let Some(slot) = self.slots.get(key).filter(|slot| slot.failback_at == Some(at)) else {
-                continue;
-            };
-            let (election, leader) = (slot.name.clone(), slot.leader().cloned());
-            // As long as it stands behind somebody it looks again: its word may be lost, or priorities change.
-            self.consider_failback(key, now);
-            let stands = self.slots.get(key).is_some_and(|slot| slot.failback_at.is_some());
-            let well = self.health.as_ref().is_none_or(Health::is_well);
-            if let Some(leader) = leader.filter(|_| stands && well) {
-                self.ask_to_make_way(election, leader);
-            }
+        let healthy = self.health.as_ref().is_none_or(Health::is_well);
+        let Some(failback) = &mut self.failback else { return };
+        failback.handle_timeout(healthy, now);
+        while let Some(attempt) = failback.poll_attempt() {
+            let Some(slot) = self.slots.get(attempt.election()) else { continue };
+            let (store, me, election) = (Arc::clone(&self.store), self.info.id.clone(), slot.name.clone());
+            let timeout = attempt.give_up().since(now);
+            self.asides.push(Box::pin(async move {
+                let asking = ask(&*store, election, me, attempt);
+                if let Ok(Err(error)) = tokio::time::timeout(timeout, asking).await {
+                    tracing::debug!(target: "tenure", %error, "the leader was not asked to make way");
+                }
+            }));
         }
     }
 
-    fn ask_to_make_way(&self, election: ElectionName, leader: NodeId) {
-        let limit = self.ttl.max(Duration::from_secs(1));
-        let (store, me, priority) = (Arc::clone(&self.store), self.info.id.clone(), self.settings.priority);
-        self.asides.push(Box::pin(async move {
-            let asking = ask(&*store, election, &leader, me, priority);
-            if let Ok(Err(error)) = tokio::time::timeout(limit, asking).await {
-                tracing::debug!(target: "tenure", %error, "the leader was not asked to make way");
-            }
-        }));
+    /// The node is a candidate no longer.
+    pub(super) fn leave_failback(&mut self, key: ElectionKey) {
+        if let Some(failback) = &mut self.failback {
+            failback.leave(key);
+        }
+    }
+
+    /// Forgets an election that nobody needs any more.
+    pub(super) fn tidy(&mut self, key: ElectionKey) {
+        let forgotten = self.slots.tidy(key, &mut self.machine);
+        if let Some(failback) = self.failback.as_mut().filter(|_| forgotten) {
+            failback.remove(key);
+        }
     }
 }
 
 async fn ask(
     store: &dyn Store,
     election: ElectionName,
-    leader: &NodeId,
     me: NodeId,
-    priority: i32,
+    mut attempt: FailbackAttempt,
 ) -> Result<(), StoreError> {
-    let nodes = store.nodes().await?.value;
-    let lives = nodes.iter().find(|node| node.info.id == *leader && node.state == NodeState::Live);
-    if lives.is_none_or(|leader| leader.info.labels.priority() >= priority) {
-        return Ok(());
+    loop {
+        let goes_on = match attempt.request() {
+            FailbackRequest::Nodes => {
+                let nodes = store.nodes().await?.value;
+                let listed =
+                    nodes.iter().map(|node| (&node.info.id, node.state, node.info.labels.priority()));
+                attempt.nodes(listed, clock::now())
+            }
+            FailbackRequest::Read => {
+                let record = store.read(election.clone()).await?.value;
+                attempt.record(&record, clock::now())
+            }
+            FailbackRequest::Petition => {
+                let leader = attempt.leader();
+                tracing::info!(
+                    target: "tenure", %election, node = %me, %leader,
+                    "asking a leader of lower priority to make way",
+                );
+                return store.petition(election, Some(me)).await.map(drop);
+            }
+        };
+        if !goes_on {
+            return Ok(());
+        }
     }
-    // Somebody else may lead by now, of whom nothing is known here.
-    let holder = store.read(election.clone()).await?.value.holder;
-    if holder.is_none_or(|holder| holder.node != *leader) {
-        return Ok(());
-    }
-    tracing::info!(target: "tenure", %election, node = %me, %leader, "asking a leader of lower priority to make way");
-    store.petition(election, Some(me)).await.map(drop)
 }

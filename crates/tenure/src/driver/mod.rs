@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tenure_core::{Answer, ElectionKey, Failure, Instant, Machine, Opening, Reason, Settings};
+use tenure_core::{Answer, Failback, Failure, Instant, Machine, Opening, Reason, Settings};
 use tenure_store::clock::{self, Timer};
 use tenure_store::{Hint, Hints, NodeInfo, Pending, Problem, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
@@ -93,9 +93,8 @@ struct Driver {
     /// When the work of which office is cut off.
     cut_offs: BinaryHeap<Reverse<(Instant, u64)>>,
     settings: Settings,
-    failback: bool,
-    /// When it is looked whether the leader of which election should make way.
-    failbacks: BinaryHeap<Reverse<(Instant, ElectionKey)>>,
+    /// There is one if the node asks leaders of lower priority to make way.
+    failback: Option<Failback>,
     /// The life of a session, as asked for or as granted.
     ttl: Duration,
     grace: Duration,
@@ -156,6 +155,8 @@ async fn run(plan: Plan, timer: Timer, watchdog: Watchdog, roster: Arc<Roster>) 
         asides.push(sending);
         reports
     });
+    let failback =
+        plan.failback.then(|| Failback::new(plan.info.id.clone(), plan.settings.priority, plan.settings.ttl));
     let mut driver = Driver {
         machine: plan.machine,
         info: plan.info,
@@ -176,8 +177,7 @@ async fn run(plan: Plan, timer: Timer, watchdog: Watchdog, roster: Arc<Roster>) 
         observer: plan.observer,
         cut_offs: BinaryHeap::new(),
         settings: plan.settings,
-        failback: plan.failback,
-        failbacks: BinaryHeap::new(),
+        failback,
         ttl: plan.settings.ttl,
         grace: plan.grace,
         margin: plan.margin,
@@ -284,6 +284,9 @@ impl Driver {
                 self.note_check(response.id, &told.1);
                 if let Answer::Open(Opening::Opened { ttl }) = &told.1 {
                     self.ttl = *ttl;
+                    if let Some(failback) = &mut self.failback {
+                        failback.opened(*ttl);
+                    }
                 }
                 Ok(told)
             }
@@ -333,7 +336,7 @@ impl Driver {
         let cut_off = self.cut_offs.peek().map(|Reverse((at, _))| *at);
         let start = self.start.as_ref().and(self.start_by);
         let desks = self.desks.wake(clock::now());
-        let failback = self.failbacks.peek().map(|Reverse((at, _))| *at);
+        let failback = self.failback.as_ref().and_then(Failback::poll_timeout);
         let own = self.machine.poll_timeout().into_iter().chain(health).chain(cut_off);
         own.chain(start).chain(desks).chain(failback).min()
     }

@@ -120,33 +120,12 @@ async fn ask(
         }
         (Verb::Close { session }, ..) => told(store.close(session, cause).await, |()| Answer::Close),
         (
-            Verb::Claim {
-                session,
-                attempt,
-                priority,
-                outwaited,
-                over,
-                disinherit,
-                tell_only,
-                above,
-                since,
-                election: _,
-            },
+            Verb::Claim { session, attempt, priority, outwaited, over, tell_only, above, since, election: _ },
             Some(election),
             _,
         ) => {
-            let request = Claim {
-                session,
-                election,
-                attempt,
-                priority,
-                outwaited,
-                over,
-                disinherit,
-                tell_only,
-                above,
-                since,
-            };
+            let request =
+                Claim { session, election, attempt, priority, outwaited, over, tell_only, above, since };
             told(store.claim(request).await, Answer::Claim)
         }
         (Verb::Resign { session, attempt, term, to, election: _ }, Some(election), _) => {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use tenure_core::{ElectionKey, ElectionName, Instant, Machine, NodeId, Term};
+use tenure_core::{ElectionKey, ElectionName, Machine, Term};
 use tenure_store::Cause;
 use tokio::sync::{oneshot, watch};
 
@@ -27,15 +27,6 @@ pub(super) struct Slot {
     /// What its gates look at, while there are any.
     pub doorplate: Option<Arc<Doorplate>>,
     pub gates: usize,
-    /// When it is looked whether whoever leads should make way for this node.
-    pub failback_at: Option<Instant>,
-}
-
-impl Slot {
-    /// Who leads, as far as that was told.
-    pub(super) fn leader(&self) -> Option<&NodeId> {
-        self.last.as_ref()?.leader.as_ref()
-    }
 }
 
 /// Who waits for a grant.
@@ -126,22 +117,21 @@ impl Slots {
             last: None,
             doorplate: None,
             gates: 0,
-            failback_at: None,
         });
         self.by_name.insert(name.clone(), key);
         key
     }
 
-    /// Forgets an election that nobody needs any more.
-    pub(super) fn tidy(&mut self, key: ElectionKey, machine: &mut Machine) {
-        let Some(slot) = self.get(key) else { return };
+    /// Forgets an election that nobody needs any more. Says whether it did.
+    pub(super) fn tidy(&mut self, key: ElectionKey, machine: &mut Machine) -> bool {
+        let Some(slot) = self.get(key) else { return false };
         let needed = slot.handles > 0
             || slot.candidate.is_some()
             || slot.office.is_some()
             || !slot.observers.is_empty();
         let highest = machine.highest(key);
         if needed || !machine.remove(key) {
-            return;
+            return false;
         }
         if let Some(slot) = self.by_key[key.index()].take() {
             if highest > Term::NONE {
@@ -149,6 +139,7 @@ impl Slots {
             }
             self.by_name.remove(&slot.name);
         }
+        true
     }
 }
 

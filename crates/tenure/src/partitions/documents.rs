@@ -33,6 +33,10 @@ pub struct TaskList {
 }
 
 impl TaskList {
+    /// The most partitions of a task list: planning as many takes a fraction of a second (`cargo xtask bench plan`), and
+    /// the coordinator keeps all of them in memory.
+    pub const MOST_PARTITIONS: u32 = 1_000_000;
+
     /// An ordinary task list with this many partitions.
     #[must_use]
     pub const fn new(partitions: u32) -> Self {

@@ -46,7 +46,8 @@ impl TaskLists {
     /// Makes a task list.
     ///
     /// # Errors
-    /// [`PartitionsError::Exists`] if there is one of this name that is not the same.
+    /// [`PartitionsError::Exists`] if there is one of this name that is not the same; [`PartitionsError::TooMany`] if it
+    /// has more than a million partitions.
     pub async fn create(&self, name: impl AsRef<str>, list: TaskList) -> Result<(), PartitionsError> {
         let name = TaskListName::new(name)?;
         self.settle(&name, |found| match found {
@@ -59,7 +60,8 @@ impl TaskLists {
     /// Changes a task list.
     ///
     /// # Errors
-    /// [`PartitionsError::Absent`] if there is none of this name.
+    /// [`PartitionsError::Absent`] if there is none of this name; [`PartitionsError::TooMany`] if it would have more than
+    /// a million partitions.
     pub async fn change(
         &self,
         name: impl AsRef<str>,
@@ -117,8 +119,14 @@ impl TaskLists {
         for _ in 0..TRIES {
             let listed = self.read().await?.into_iter().find(|listed| listed.name == *name);
             let found = listed.as_ref().map_or(Ok(None), understood)?;
-            let document = decide(found)?
-                .map(|list| serde_json::to_string(&list).expect("it has only text and numbers in it"));
+            let decided = decide(found)?;
+            if let Some(TaskList { partitions, .. }) = decided
+                && partitions > TaskList::MOST_PARTITIONS
+            {
+                return Err(PartitionsError::TooMany { list: name.clone(), partitions });
+            }
+            let document =
+                decided.map(|list| serde_json::to_string(&list).expect("it has only text and numbers in it"));
             let seen: Revision = listed.map_or(0, |listed| listed.revision);
             let (election, list) = (self.election.clone(), name.clone());
             let arranged = self.ledger()?.arrange(Arrangement { election, list, seen, document }).await?;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::common::{Manner, Wrapped, brief, memory, soon, start};
+use crate::common::{Manner, Wrapped, diligent, memory, soon, start};
 use tenure::{Cluster, ClusterSettings, EventKind, EventQuery, NodeInfo, NodeState, SessionId, Store, View};
 use tenure_store::{Open, clock};
 
+/// How long the session of a dead process lives. Those of the living outlast every test.
 const TTL: Duration = Duration::from_millis(600);
 
 fn settings(minimum: usize) -> ClusterSettings {
@@ -45,7 +46,7 @@ async fn the_leader_retires_a_dead_node_that_holds_nothing_and_not_before_its_tt
     let store = memory();
     let before = clock::now();
     let session = dead(&store, "dead", 7).await;
-    let node = start(brief("a").ttl(TTL), &store).await;
+    let node = start(diligent("a"), &store).await;
     let election = node.election("coordinator").unwrap();
     let mut cluster = node.cluster(&election.gate(), settings(1)).unwrap();
     let _leadership = soon(election.elected()).await.unwrap();
@@ -60,7 +61,7 @@ async fn a_retirement_that_gets_no_answer_is_tried_again_and_keeps_nobody_from_l
     wrapped.set("retire", Manner::Hangs);
     let store = wrapped.store();
     let session = dead(&store, "dead", 7).await;
-    let node = start(brief("a").ttl(TTL), &store).await;
+    let node = start(diligent("a"), &store).await;
     let election = node.election("coordinator").unwrap();
     let mut cluster = node.cluster(&election.gate(), settings(1)).unwrap();
     let _leadership = soon(election.elected()).await.unwrap();
@@ -74,7 +75,7 @@ async fn a_retirement_that_gets_no_answer_is_tried_again_and_keeps_nobody_from_l
 async fn who_does_not_lead_sees_silence_but_retires_nobody() {
     let store = memory();
     let session = dead(&store, "dead", 7).await;
-    let node = start(brief("a").ttl(TTL), &store).await;
+    let node = start(diligent("a"), &store).await;
     let election = node.election("coordinator").unwrap();
     let mut cluster = node.cluster(&election.gate(), settings(1)).unwrap();
     until_seen(&mut cluster, |view| state_of(view, session) == Some((NodeState::Live, false))).await;
@@ -85,7 +86,7 @@ async fn who_does_not_lead_sees_silence_but_retires_nobody() {
 #[tokio::test]
 async fn too_few_nodes_are_told_once_and_enough_of_them_again_once() {
     let store = memory();
-    let node = start(brief("a").ttl(TTL), &store).await;
+    let node = start(diligent("a"), &store).await;
     let election = node.election("coordinator").unwrap();
     let mut cluster = node.cluster(&election.gate(), settings(2)).unwrap();
     let _leadership = soon(election.elected()).await.unwrap();
@@ -99,9 +100,9 @@ async fn too_few_nodes_are_told_once_and_enough_of_them_again_once() {
     };
     use EventKind::{ClusterDegraded, ClusterRecovered};
     told(&[ClusterDegraded]).await;
-    let second = start(brief("b").ttl(TTL), &store).await;
+    let second = start(diligent("b"), &store).await;
     told(&[ClusterDegraded, ClusterRecovered]).await;
-    let third = start(brief("c").ttl(TTL), &store).await;
+    let third = start(diligent("c"), &store).await;
     until_seen(&mut cluster, |view| view.live() == 3).await;
     soon(third.close()).await;
     until_seen(&mut cluster, |view| view.live() == 2).await;
@@ -112,7 +113,7 @@ async fn too_few_nodes_are_told_once_and_enough_of_them_again_once() {
 #[tokio::test]
 async fn a_node_that_was_retired_registers_again_by_itself() {
     let store = memory();
-    let node = start(brief("a").ttl(TTL), &store).await;
+    let node = start(diligent("a"), &store).await;
     let first = node.session().unwrap();
     let seen = store.nodes().await.unwrap().value.remove(0).pulse.stamp;
     // Whoever does this was wrong, or too slow. (It may just have renewed: then again.)

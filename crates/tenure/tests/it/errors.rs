@@ -101,7 +101,7 @@ fn errors_that_are_the_whole_story_have_no_source_and_say_something() {
 async fn a_start_that_fails_keeps_the_error_of_the_store() {
     let wrapped = Wrapped::new(memory());
     wrapped.set("open", Manner::Refuses);
-    let starting = brief("a").start_timeout(Duration::from_millis(150)).start(wrapped.store());
+    let starting = brief("a").start_timeout(Duration::from_secs(3)).start(wrapped.store());
     let error = soon(starting).await.unwrap_err();
     let source = error.source().and_then(|source| source.downcast_ref());
     assert!(matches!(source, Some(StoreError::Unavailable(_))), "{:?}", chain(&error));

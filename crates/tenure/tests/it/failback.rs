@@ -4,10 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{memory, soon, start};
-use tenure::{Election, EventKind, EventQuery, Node, Store, Term};
+use tenure::{Election, EventKind, EventQuery, Node, NodeBuilder, Store, Term};
 
-/// Short: a candidate waits for so long before it asks.
-const TTL: Duration = Duration::from_secs(1);
+/// A node that asks a leader of lower priority to make way, after it has stood for a ttl and again after each further
+/// one. That is longer than a machine may stand still: no lease lapses, and nobody has to ask twice.
+fn asks(id: &str, priority: i32) -> NodeBuilder {
+    let (ttl, renewals) = (Duration::from_secs(5), Duration::from_millis(100));
+    Node::builder(id).ttl(ttl).renew_every(renewals).priority(priority).failback(true)
+}
 
 /// A node that leads whenever it is elected, and makes way when it is asked.
 fn works(node: &Node) -> Election {
@@ -41,16 +45,16 @@ async fn until_led_by(election: &Election, node: &str) -> Term {
 #[tokio::test]
 async fn a_leader_of_lower_priority_is_asked_to_make_way_and_one_of_higher_priority_is_not() {
     let store = memory();
-    let lesser = start(Node::builder("lesser").ttl(TTL).failback(true), &store).await;
+    let lesser = start(asks("lesser", 0), &store).await;
     let election = works(&lesser);
     until_led_by(&election, "lesser").await;
-    let preferred = start(Node::builder("preferred").ttl(TTL).priority(5).failback(true), &store).await;
+    let preferred = start(asks("preferred", 5), &store).await;
     works(&preferred);
     let term = until_led_by(&election, "preferred").await;
     assert_eq!((asked(&store).await, term), (1, Term::new(2)), "once, and the hand-over was one step");
 
     // The other stands again, and would have asked by the time that one more has waited as long, and asked.
-    let third = start(Node::builder("third").ttl(TTL).priority(9).failback(true), &store).await;
+    let third = start(asks("third", 9), &store).await;
     works(&third);
     let term = until_led_by(&election, "third").await;
     assert_eq!((asked(&store).await, term), (2, Term::new(3)));

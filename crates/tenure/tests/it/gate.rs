@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::common::{Manner, Wrapped, brief, calm, memory, soon, start, until};
+use crate::common::{Manner, Wrapped, brief, calm, memory, soon, start, steady, until};
 use futures_util::FutureExt;
 use tenure::{Gate, Leadership, Reason, Term};
 use tenure_store::clock;
@@ -38,7 +38,7 @@ async fn a_gate_follows_this_node_through_its_terms() {
 #[tokio::test]
 async fn a_gate_is_shut_by_the_clock_when_renewals_fail() {
     let wrapped = Wrapped::new(memory());
-    let election = start(brief("a"), &wrapped.store()).await.election("reports").unwrap();
+    let election = start(steady("a"), &wrapped.store()).await.election("reports").unwrap();
     let gate = election.gate();
     let leadership = soon(election.elected()).await.unwrap();
     assert!(gate.check().is_ok());
@@ -206,7 +206,7 @@ async fn a_gate_says_whether_its_news_may_be_older_than_a_lease() {
     let (store, wrapped) = (memory(), Wrapped::new(memory()));
     assert!(start(calm("a"), &store).await.election("reports").unwrap().gate().is_in_touch());
     let gate = start(brief("b"), &wrapped.store()).await.election("reports").unwrap().gate();
-    assert!(gate.is_in_touch());
+    until(|| gate.is_in_touch()).await;
     wrapped.set_all(&Manner::Hangs);
     until(|| !gate.is_in_touch()).await;
     wrapped.set_all(&Manner::Dutiful);

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{Manner, Wrapped, brief, calm, memory, soon, sqlite, start, until};
+use crate::common::{Manner, Wrapped, brief, calm, diligent, memory, soon, sqlite, start, until};
 use tenure::{ElectionError, EventKind, EventQuery, LeadError, Leadership, Reason, Store, Term};
 
 type Log = Arc<Mutex<Vec<&'static str>>>;
@@ -15,6 +15,15 @@ struct OnDrop(Log, &'static str);
 impl Drop for OnDrop {
     fn drop(&mut self) {
         self.0.lock().unwrap().push(self.1);
+    }
+}
+
+/// Lets the store do its duty again when it is dropped.
+struct Heals(Arc<Wrapped>);
+
+impl Drop for Heals {
+    fn drop(&mut self) {
+        self.0.set_all(&Manner::Dutiful);
     }
 }
 
@@ -148,17 +157,18 @@ async fn lost_leadership_stops_the_work_discards_its_result_and_stands_again() {
                 return Ok::<_, String>((round, leadership.term()));
             }
             gate.set_all(&Manner::Refuses);
+            // It may be cut off before it has seen that it is over.
+            let _heals = Heals(gate);
             let reason = leadership.lost().await;
             assert_eq!(reason, Reason::Lapsed);
             assert!(leadership.check().is_err());
-            gate.set_all(&Manner::Dutiful);
             Ok((99, leadership.term()))
         }
     });
     let (round, term) = soon(lead).await.unwrap();
-    assert_eq!(round, 1, "the first round's value is discarded");
+    assert!((1..99).contains(&round), "the first round's value is discarded");
     assert!(term > Term::new(1));
-    assert_eq!(rounds.load(Ordering::Relaxed), 2);
+    assert_eq!(rounds.load(Ordering::Relaxed), round + 1);
 }
 
 #[tokio::test]
@@ -191,7 +201,7 @@ async fn dropping_lead_aborts_the_work_and_the_lease_is_freed_after_it_has_ended
 #[tokio::test]
 async fn a_deleted_election_ends_lead() {
     let store = memory();
-    let node = start(brief("a"), &store).await;
+    let node = start(diligent("a"), &store).await;
     let election = node.election("reports").unwrap();
     let other = start(calm("b"), &store).await.election("reports").unwrap();
     let lead = election.lead(async |leadership: Leadership| {

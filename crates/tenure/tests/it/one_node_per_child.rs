@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{Manner, Wrapped, memory, soon, sqlite, start, until_blocking};
-use tenure::{Child, ChildSpec, Instant, Mode, Node, Store, Supervise, Supervisor, Term};
+use tenure::{Child, ChildSpec, ElectionName, Instant, Mode, Node, Store, Supervise, Supervisor, Term};
 use tenure_core::Dice;
 use tenure_store::clock;
 use tenure_testkit::checker::{Leadership, check_leaderships};
+use tenure_testkit::patient::until_available;
 use tokio::runtime::Runtime;
 
 const NODES: u64 = 3;
@@ -232,7 +233,9 @@ fn live(cluster: &Cluster, index: u64) -> Incarnation {
             2 => {
                 book.fault("asked");
                 let store = life.runtime.block_on(cluster.connect());
-                life.runtime.block_on(store.petition("coordinator".try_into().unwrap(), None)).unwrap();
+                let coordinator = ElectionName::new("coordinator").unwrap();
+                let asked = until_available(async || store.petition(coordinator.clone(), None).await);
+                life.runtime.block_on(asked).unwrap();
                 false
             }
             3 => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{Manner, Wrapped, brief, calm, memory, soon, sqlite, start, until};
+use crate::common::{Manner, Wrapped, brief, calm, diligent, memory, soon, sqlite, start, until};
 use tenure::{
     Node, Partition, PartitionState, PartitionsError, Reason, Store, TaskList, TaskListName, TaskLists, Term,
 };
@@ -182,7 +182,7 @@ async fn a_worker_that_loses_the_store_stops_by_its_own_deadline() {
     let lonely = start(brief("lonely"), &wrapped.store()).await;
     let _lonely = work(&lonely, &register);
     register.settles_as(&[("lonely", 4)]).await;
-    let rescue = start(brief("rescue"), &store).await;
+    let rescue = start(diligent("rescue"), &store).await;
     wrapped.set_all(&Manner::Hangs);
     register.settles_as(&[]).await;
     // The register panics if it is early.
@@ -244,6 +244,13 @@ async fn a_task_list_is_made_once_and_changed_by_whoever_sees_it() {
     assert!(matches!(other, Err(PartitionsError::Exists { .. })));
     let absent = soon(lists.change("nothing/here", |list| list.paused = true)).await;
     assert!(matches!(absent, Err(PartitionsError::Absent { .. })));
+    let most = TaskList::MOST_PARTITIONS;
+    assert!(matches!(
+        lists.create("too/many", TaskList::new(most + 1)).await,
+        Err(PartitionsError::TooMany { .. })
+    ));
+    let grown = lists.change(LIST, |list| list.partitions = u32::MAX).await;
+    assert!(matches!(grown, Err(PartitionsError::TooMany { .. })));
     soon(lists.remove(LIST)).await.unwrap();
     assert!(matches!(soon(lists.remove(LIST)).await, Err(PartitionsError::Absent { .. })));
     soon(lists.create(LIST, TaskList::new(4))).await.unwrap();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::children::{Log, OnDrop, all_run, diligent, hasty, lines, reaches};
-use crate::common::{Manner, Wrapped, brief, calm, memory, soon, start, until, until_blocking};
+use crate::common::{Manner, Wrapped, brief, calm, memory, soon, start, steady, until, until_blocking};
 use tenure::{
     Child, ChildHealth, ChildSpec, ElectionError, Ending, NodeEvent, Reason, SupervisorState,
     SupervisorStatus, Term,
@@ -229,8 +229,7 @@ async fn the_lease_is_kept_as_long_as_a_child_cannot_be_aborted() {
 #[tokio::test]
 async fn after_an_unwilling_loss_all_children_are_gone_before_anybody_else_can_lead() {
     let wrapped = Wrapped::new(memory());
-    let ttl = Duration::from_millis(900);
-    let node = start(tenure::Node::builder("a").ttl(ttl), &wrapped.store()).await;
+    let node = start(steady("a"), &wrapped.store()).await;
     let book = Log::default();
     let shared = Arc::clone(&book);
     let deaf = move |_: Child| {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::common::{Manner, Wrapped, brief, calm, memory, soon, start};
+use crate::common::{Manner, STEADY, Wrapped, brief, calm, memory, soon, start, steady};
 use futures_util::FutureExt;
 use tenure::{EventKind, EventQuery, NodeEvent, Reason, Subscription, Term};
 use tracing::field::{Field, Visit};
@@ -138,7 +138,7 @@ async fn a_follower_is_told_who_leads_that_it_is_down_and_that_it_leads_itself()
 #[tokio::test]
 async fn a_leader_is_told_of_renewals_of_jeopardy_and_why_it_was_lost() {
     let wrapped = Wrapped::new(memory());
-    let node = start(brief("c"), &wrapped.store()).await;
+    let node = start(steady("c"), &wrapped.store()).await;
     let mut events = node.subscribe();
     let leadership = soon(node.election("reports").unwrap().elected()).await.unwrap();
     let NodeEvent::LeaseRenewed { until } = next(&mut events, "lease_renewed").await else { unreachable!() };
@@ -148,7 +148,7 @@ async fn a_leader_is_told_of_renewals_of_jeopardy_and_why_it_was_lost() {
     assert!(later > until);
     wrapped.set_all(&Manner::Refuses);
     let NodeEvent::InJeopardy { left } = next(&mut events, "in_jeopardy").await else { unreachable!() };
-    assert!(left < Duration::from_millis(900));
+    assert!(left < STEADY);
     let lost = next(&mut events, "leader_lost").await;
     let term = Term::new(1);
     assert_eq!(lost, NodeEvent::LeaderLost { election: election(), term, reason: Reason::Lapsed });

@@ -10,7 +10,7 @@ async fn fresh() -> Fixture {
     let store = MemoryStore::new(Options::default());
     Fixture::new(move |options| {
         let connection: Arc<dyn Store> = Arc::new(store.with(options));
-        std::future::ready(connection)
+        std::future::ready(Ok(connection))
     })
 }
 

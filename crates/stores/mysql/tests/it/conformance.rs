@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::common::{FAST, GRANTS, Place};
 use tenure_store::{Options, StoreUrl};
 use tenure_testkit::conformance::Fixture;
+use tenure_testkit::patient::until_available;
 use tenure_testkit::server::MariaDb;
 use tenure_testkit::sql::SqlServer;
 use tenure_testkit::sql::stage::ask;
@@ -16,7 +17,8 @@ async fn fresh(place: Arc<Place>) -> Fixture {
     let database = format!("check_{}", CHECKS.fetch_add(1, Ordering::Relaxed));
     let url = |user: &str| format!("mysql://{user}@127.0.0.1:{}/{database}", place.0.port());
     ask(&*place, &format!("CREATE DATABASE {database}")).await;
-    drop(Place::connect(StoreUrl::parse(&url("owner")).unwrap()).await.unwrap());
+    let owner = StoreUrl::parse(&url("owner")).unwrap();
+    drop(until_available(async || Place::connect(owner.clone()).await).await.unwrap());
     ask(&*place, "CREATE USER IF NOT EXISTS app@'%'").await;
     for line in GRANTS.lines().filter(|line| line.starts_with("GRANT")) {
         ask(&*place, &line.replace(" tenure.", &format!(" {database}."))).await;
@@ -24,7 +26,7 @@ async fn fresh(place: Arc<Place>) -> Fixture {
     let url = url("app");
     Fixture::new(move |options: Options| {
         let (url, _place) = (url.clone(), Arc::clone(&place));
-        async move { Place::connect(StoreUrl { options, ..StoreUrl::parse(&url).unwrap() }).await.unwrap() }
+        async move { Place::connect(StoreUrl { options, ..StoreUrl::parse(&url).unwrap() }).await }
     })
 }
 

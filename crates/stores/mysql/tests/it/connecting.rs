@@ -69,7 +69,7 @@ async fn the_options_that_the_application_has_are_enough() {
 #[tokio::test]
 async fn a_host_that_nobody_knows_is_named() {
     let url = "mysql://me@no-such-host.invalid:3307/db?sslmode=disable";
-    unavailable(&refused(url).await, &["no-such-host.invalid:3307 cannot be reached"]);
+    unavailable(&refused(url).await, &["cannot reach MySQL at no-such-host.invalid:3307"]);
 }
 
 #[tokio::test]

@@ -144,7 +144,6 @@ async fn nothing_that_a_challenger_says_steals_a_live_lease_and_no_renewal_raise
         Claim { priority: 99, ..claiming(rival) },
         Claim { above: Term::new(57), ..claiming(rival) },
         Claim { over: stale, ..claiming(rival) },
-        Claim { disinherit: Some(Term::new(1)), ..claiming(rival) },
     ];
     for claim in claims {
         let standing = soon(store.claim(claim)).await.unwrap().value;

@@ -21,7 +21,7 @@ where
         let (url, _kept) = (url.clone(), Arc::clone(&kept));
         async move {
             let url = StoreUrl { options, ..StoreUrl::parse(&url).unwrap() };
-            Arc::new(PostgresStore::connect(&url).await.unwrap()) as Arc<dyn Store>
+            Ok(Arc::new(PostgresStore::connect(&url).await?) as Arc<dyn Store>)
         }
     })
 }

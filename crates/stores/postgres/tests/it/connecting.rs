@@ -41,7 +41,7 @@ async fn the_configuration_that_the_application_has_is_enough() {
 #[tokio::test]
 async fn a_host_that_nobody_knows_is_named() {
     let url = "postgres://me@no-such-host.invalid:5433/db?sslmode=disable";
-    unavailable(&refused(url).await, &["no-such-host.invalid:5433 cannot be reached", "lookup"]);
+    unavailable(&refused(url).await, &["cannot reach PostgreSQL at no-such-host.invalid:5433", "lookup"]);
 }
 
 #[tokio::test]

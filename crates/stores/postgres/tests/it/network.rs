@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use crate::common::{Witness, brief, by_hand, lead, renewals, soon, stand, start, until};
+use crate::common::{Witness, brief, by_hand, calm, lead, renewals, soon, stand, start, until};
 use tenure::Reason;
 use tenure_store::clock;
 use tenure_testkit::checker::check_leaderships;
@@ -29,7 +29,7 @@ async fn is_succeeded(here: Ipv4Addr, there: &Handle, cut: impl FnOnce(), heal: 
     let way = Proxy::at(here, server.port());
     let url = format!("postgres://postgres@{here}:{}/postgres?sslmode=disable", way.port());
     let far = there.spawn(async move { start(brief("far"), &url).await }).await.unwrap();
-    let near = start(brief("near"), &server.url()).await;
+    let near = start(calm("near"), &server.url()).await;
     let first = lead(&far).await;
     let first_watch = Witness::of(&far, &first);
     let successor = stand(&near);

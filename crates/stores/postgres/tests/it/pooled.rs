@@ -34,7 +34,7 @@ async fn without_news(parameter: &str) {
     let proxy = Proxy::before(pool.port());
     let url = |port| format!("{}{parameter}", server.url_by(port));
     let (far, near) =
-        (start(brief("far"), &url(proxy.port())).await, start(brief("near"), &url(pool.port())).await);
+        (start(brief("far"), &url(proxy.port())).await, start(calm("near"), &url(pool.port())).await);
     let person = by_hand(&server.url()).await;
     let stands = "SELECT EXISTS (SELECT 1 FROM tenure.candidates)";
 

@@ -15,10 +15,10 @@ async fn fresh() -> Fixture {
         let (trio, turn) = (Arc::clone(&trio), Arc::clone(&turn));
         async move {
             // One after the other: a client, then each member in turn, whether it leads the group or not.
-            match turn.fetch_add(1, Ordering::Relaxed) % 4 {
+            Ok(match turn.fetch_add(1, Ordering::Relaxed) % 4 {
                 0 => Arc::new(trio.client(options).await) as Arc<dyn Store>,
                 member => Arc::new(trio.members[member - 1].with(options)),
-            }
+            })
         }
     })
 }

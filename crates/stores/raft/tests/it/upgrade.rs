@@ -6,6 +6,9 @@ use tenure_store::{Claim, Options, Store, StoreUrl};
 
 use crate::kit::{Trio, client_url, member_url, open, patiently, settled, term};
 
+/// The protocol of this version.
+const OURS: u16 = 2;
+
 /// Replaces a member by one that speaks these protocols, on the same disk.
 async fn replace(trio: &mut Trio, number: usize, oldest: u16, newest: u16) {
     drop(trio.members.remove(number));
@@ -25,7 +28,7 @@ async fn a_leader_holds_while_all_members_are_replaced_by_the_next_version_one_b
     let granted = patiently(async || client.claim(claim.clone()).await).await.value;
     assert!(matches!(granted, Standing::Leading { .. }), "{granted:?}");
     for (number, sequence) in [0, 1, 2].into_iter().zip(2..) {
-        replace(&mut trio, number, 1, 2).await;
+        replace(&mut trio, number, OURS, OURS + 1).await;
         settled(&client, 3).await;
         let renewed = patiently(async || client.renew(session, sequence, 1).await).await.value;
         assert_eq!(renewed.grants, 1, "its lease is as it was");
@@ -33,7 +36,7 @@ async fn a_leader_holds_while_all_members_are_replaced_by_the_next_version_one_b
     // Those of the next version speak among themselves, and whoever still is of the old one is understood.
     assert_eq!(patiently(async || client.claim(claim.clone()).await).await.value, granted);
     // One version back is as good as one ahead.
-    replace(&mut trio, 0, 1, 1).await;
+    replace(&mut trio, 0, OURS, OURS).await;
     settled(&client, 3).await;
 }
 
@@ -43,7 +46,7 @@ async fn a_member_without_a_common_protocol_takes_no_part_and_says_why() {
     let client = trio.client(Options::default()).await;
     settled(&client, 3).await;
     replace(&mut trio, 2, 7, 9).await;
-    let why = "speaks protocol 1, and we protocols 7 to 9; upgrade one version at a time";
+    let why = &format!("speaks protocol {OURS}, and we protocols 7 to 9; upgrade one version at a time");
     let refused = trio.members[2].nodes().await.unwrap_err().to_string();
     assert!(refused.contains(why), "{refused}");
     let stranger = StoreUrl::parse(&client_url(&trio.peers[..2])).unwrap();
@@ -52,7 +55,7 @@ async fn a_member_without_a_common_protocol_takes_no_part_and_says_why() {
     // The others go on without it, and with it again once it is what it was.
     open(&client, "a").await;
     let before = term(&client, "a").await;
-    replace(&mut trio, 2, 1, 1).await;
+    replace(&mut trio, 2, OURS, OURS).await;
     settled(&client, 3).await;
     open(&client, "b").await;
     assert!(term(&client, "b").await > before);

@@ -17,7 +17,6 @@ use crate::rows::whole;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Obstacle {
     Held,
-    KeptForAnother,
     Outranked,
 }
 
@@ -40,7 +39,7 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
     }
     // Compared with what the candidate can have read, so before its own word raises the floor.
     let read = Some(contest.record().term);
-    let (disinherited, courteous) = (claim.disinherit == read, claim.outwaited != read);
+    let courteous = claim.outwaited != read;
     contest.row.floor = contest.row.floor.max(whole(claim.above.number())?);
 
     if contest.holder.is_some() && contest.row.session == Some(claim.session) {
@@ -50,7 +49,7 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
         return Ok(Standing::Leading { term: term(contest.row.term) });
     }
     start(&mut contest, &candidate.node)?;
-    match obstacle(scope, &contest, claim, &candidate.node, disinherited, courteous)? {
+    match obstacle(scope, &contest, claim, &candidate.node, courteous)? {
         None => {
             let (session, attempt) = (claim.session, whole(claim.attempt)?);
             grant(scope, contest, Successor { session, node: candidate.node, attempt })
@@ -78,14 +77,10 @@ fn obstacle(
     contest: &Contest<'_>,
     claim: &Claim,
     node: &NodeId,
-    disinherited: bool,
     courteous: bool,
 ) -> Result<Option<Obstacle>, Stop> {
     if contest.holder.is_some() || claim.tell_only {
         return Ok(Some(Obstacle::Held));
-    }
-    if !disinherited && contest.row.heir.as_ref().is_some_and(|heir| heir != node) {
-        return Ok(Some(Obstacle::KeptForAnother));
     }
     if !courteous {
         return Ok(None);
@@ -113,7 +108,6 @@ pub(super) fn grant(
     contest.row.term = granted;
     contest.row.session = Some(session);
     contest.row.attempt = attempt;
-    contest.row.heir = None;
     contest.row.acquired_at = Some(scope.moment.wall.clone());
     contest.tell(EventKind::LeaderElected, Some(&node), granted, &json!({}))?;
     if let Some(previous) = previous.filter(|previous| *previous != node) {

@@ -12,7 +12,7 @@ use crate::rows::{count, name, optional_name, optional_session, pulse};
 
 /// An election, with the pulse of the session that holds it.
 const SELECT: &str = "
-    SELECT e.election, e.term, e.floor, e.session, e.attempt, e.leader, e.heir, e.ended, e.stood,
+    SELECT e.election, e.term, e.floor, e.session, e.attempt, e.leader, e.ended, e.stood,
            e.events, e.asked, e.asked_for, e.acquired_at, s.node, s.sequence, s.ttl_ms, s.renewed_boot_ns, s.clock
     FROM tenure_elections e LEFT JOIN tenure_sessions s ON s.id = e.session AND s.state = 'live'
     WHERE e.namespace = ?1";
@@ -25,7 +25,6 @@ pub(super) struct Columns {
     pub session: Option<SessionId>,
     pub attempt: i64,
     pub leader: Option<NodeId>,
-    pub heir: Option<NodeId>,
     pub ended: i64,
     pub stood: bool,
     pub events: i64,
@@ -114,13 +113,12 @@ impl<'a> Contest<'a> {
         let sql = match self.found {
             None => {
                 "INSERT INTO tenure_elections (namespace, election, term, floor, session, attempt, leader,
-                                               heir, ended, stood, events, acquired_at, asked, asked_for)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+                                               ended, stood, events, acquired_at, asked, asked_for)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
             }
             Some(_) => {
                 "UPDATE tenure_elections SET term = ?3, floor = ?4, session = ?5, attempt = ?6, leader = ?7,
-                        heir = ?8, ended = ?9, stood = ?10, events = ?11, acquired_at = ?12, asked = ?13,
-                        asked_for = ?14
+                        ended = ?8, stood = ?9, events = ?10, acquired_at = ?11, asked = ?12, asked_for = ?13
                  WHERE namespace = ?1 AND election = ?2"
             }
         };
@@ -135,7 +133,6 @@ impl<'a> Contest<'a> {
                 row.session.map(|session| session.to_string()),
                 row.attempt,
                 row.leader.as_ref().map(NodeId::as_str),
-                row.heir.as_ref().map(NodeId::as_str),
                 row.ended,
                 row.stood,
                 row.events,
@@ -168,7 +165,6 @@ fn record(row: &Columns, holder: Option<Holder>) -> Record {
     Record {
         term: term(row.term.max(row.floor)),
         holder,
-        heir: row.heir.clone(),
         ended: term(row.ended),
         petition: (row.asked > 0).then(|| Petition { term: term(row.asked), to: row.asked_for.clone() }),
     }
@@ -181,7 +177,6 @@ fn columns(row: &Row<'_>, now: &Moment) -> rusqlite::Result<(Columns, Option<Hol
         session: optional_session(row, "session")?,
         attempt: row.get("attempt")?,
         leader: optional_name(row, "leader")?,
-        heir: optional_name(row, "heir")?,
         ended: row.get("ended")?,
         stood: row.get("stood")?,
         events: row.get("events")?,

@@ -23,7 +23,6 @@ pub(crate) fn delete(scope: &Scope<'_>, name: &ElectionName, force: bool) -> Res
     contest.row.floor = ended;
     contest.row.ended = ended;
     contest.row.stood = false;
-    contest.row.heir = None;
     contest.tell(EventKind::ElectionDeleted, None, ended, &json!({}))?;
     contest.save()?;
     contest.notify_holder()?;

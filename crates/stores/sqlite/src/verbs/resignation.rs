@@ -27,10 +27,6 @@ pub(crate) fn resign(scope: &Scope<'_>, resign: &Resign) -> Result<(), Stop> {
         params![scope.namespace, election, session, attempt],
     )?;
     let mut contest = Contest::load(scope, &resign.election)?;
-    if contest.row.heir.as_ref() == Some(&candidate.node) {
-        contest.row.heir = None;
-        contest.save()?;
-    }
     // A resignation that arrives late must not undo a claim that was sent after it: its node may
     // have been told since that it leads.
     let is_ours = contest.row.session == Some(resign.session) && contest.row.attempt <= attempt;

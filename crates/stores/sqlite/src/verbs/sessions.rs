@@ -242,11 +242,6 @@ fn end(scope: &Scope<'_>, session: SessionId, node: &NodeId, ending: Ending) -> 
         pass_on_all(scope, session, node, freed, &data)?;
     }
     history::free_all(scope, session, freed, node, &data)?;
-    // Nothing is kept for a node that is no more.
-    scope.execute(
-        "UPDATE tenure_elections SET heir = NULL WHERE namespace = ?1 AND heir = ?2",
-        params![scope.namespace, node.as_str()],
-    )?;
     match ending {
         Ending::Closed(_) | Ending::Superseded(_) => {
             history::tell_of_node(scope, EventKind::NodeLeft, node, &data)

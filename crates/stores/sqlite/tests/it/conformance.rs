@@ -12,8 +12,8 @@ async fn fresh() -> Fixture {
     Fixture::new(move |options| {
         let dir = Arc::clone(&dir);
         async move {
-            let store = SqliteStore::open(dir.path().join("tenure.db"), options).await.unwrap();
-            Arc::new(store) as Arc<dyn Store>
+            let store = SqliteStore::open(dir.path().join("tenure.db"), options).await?;
+            Ok(Arc::new(store) as Arc<dyn Store>)
         }
     })
 }

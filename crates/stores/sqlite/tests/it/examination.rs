@@ -17,7 +17,7 @@ async fn an_examination_tells_what_the_file_and_its_connection_really_are() {
     assert!(value("file").contains("tenure.db"));
     assert_eq!(value("journal"), "wal");
     assert_eq!(value("synchronous"), "full");
-    assert_eq!(value("schema"), "version 5");
+    assert_eq!(value("schema"), "version 6");
     assert!(value("file system").starts_with("local"));
     assert_eq!(value("news"), "inotify");
 }

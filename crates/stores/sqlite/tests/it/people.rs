@@ -85,7 +85,7 @@ async fn hand_edits_that_would_break_a_promise_are_refused() {
         "UPDATE tenure_elections SET election = 'other'",
         "UPDATE tenure_elections SET session = (SELECT id FROM tenure_sessions WHERE node = 'n2')",
         "INSERT OR REPLACE INTO tenure_elections
-         VALUES ('default', 'reports', 0, 0, NULL, 0, NULL, NULL, 0, 0, 0, 0, NULL, NULL, 0)",
+         VALUES ('default', 'reports', 0, 0, NULL, 0, NULL, 0, 0, 0, 0, NULL, NULL, 0)",
         "DELETE FROM tenure_sessions",
         "DELETE FROM tenure_meta",
     ] {

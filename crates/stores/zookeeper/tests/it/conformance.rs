@@ -14,7 +14,7 @@ async fn fresh(server: Arc<ZooKeeper>) -> Fixture {
     let base = format!("{}/check-{}", server.url(), CHECKS.fetch_add(1, Ordering::Relaxed));
     Fixture::new(move |options: Options| {
         let url = StoreUrl { options, ..StoreUrl::parse(&base).unwrap() };
-        async move { Arc::new(ZooKeeperStore::connect(&url).await.unwrap()) as Arc<dyn Store> }
+        async move { Ok(Arc::new(ZooKeeperStore::connect(&url).await?) as Arc<dyn Store>) }
     })
 }
 

@@ -104,7 +104,7 @@ async fn an_ensemble_leader_that_stops_for_longer_than_sessions_live_makes_no_se
     servers.signal(stopped, Signal::STOP);
     until(async || servers.leader().is_some_and(|leader| leader != stopped)).await;
     // Longer than a session lives without a sign of life: when it wakes up, all of them are over by its count.
-    tokio::time::sleep(Duration::from_secs(3)).await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
     servers.signal(stopped, Signal::CONT);
     // Either a has kept its term, or b gets another one: that depends on how soon the new leader was elected.
     let held = a.held().now().until;
@@ -163,6 +163,17 @@ async fn a_slow_way_to_the_server_changes_no_leader() {
     proxy.reset();
     renewals(&node, 2).await;
     assert_eq!(leadership.check(), Ok(Term::new(1)));
+}
+
+/// How long a tick is can only be asked with a short session, for which such a server is too slow.
+#[tokio::test]
+async fn a_server_that_needs_seconds_to_answer_lets_nodes_in() {
+    let server = ZooKeeper::start();
+    let proxy = Proxy::before(server.port(0));
+    let store = connect(&server.url_by(proxy.port())).await.unwrap();
+    proxy.delay(Duration::from_millis(850), Duration::from_millis(850));
+    let lease = common::granted(&store, 1, Duration::from_secs(300)).await.unwrap();
+    assert!(lease > Duration::from_secs(200), "{lease:?} of 300 s");
 }
 
 /// The life of a session is what the servers grant, and a lease is shorter than that.

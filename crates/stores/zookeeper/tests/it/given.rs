@@ -56,10 +56,10 @@ async fn when_it_is_cut_off_the_leader_stops_in_time_and_when_it_is_over_the_sto
     let server = ZooKeeper::start();
     let proxy = Proxy::before(server.port(0));
     let hosts = format!("127.0.0.1:{}", proxy.port());
-    let client = client(&hosts, Duration::from_secs(2)).await;
+    let client = client(&hosts, Duration::from_secs(5)).await;
     let store = store(&client).await;
     let far = soon(brief("far").start(Arc::clone(&store) as Arc<dyn Store>)).await.unwrap();
-    let near = start(brief("near"), &ticking(&server.url())).await;
+    let near = start(calm("near"), &ticking(&server.url())).await;
     let first = lead(&far).await;
     let first_watch = Witness::of(&far, &first);
     let successor = stand(&near);

@@ -2,14 +2,18 @@
 
 use crate::common;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{LINE, claiming, connect, line, name, person};
+use crate::common::{LINE, claiming, connect, line, name, person, ticking};
 use futures_util::future::join_all;
+use tenure::{Leadership, Node};
 use tenure_core::{SessionId, Standing, Term};
 use tenure_store::{Claim, EventKind, EventQuery, Resign, Store};
+use tenure_testkit::proxy::Proxy;
 use tenure_testkit::server::ZooKeeper;
-use tenure_testkit::stage::{ELECTION, until};
+use tenure_testkit::stage::{ELECTION, brief, calm, lead, soon, stand, start, until};
 use tenure_zookeeper::ZooKeeperStore;
 
 const CANDIDATES: u128 = 500;
@@ -180,19 +184,21 @@ async fn resign(store: &ZooKeeperStore, session: SessionId, attempt: u64) {
     store.resign(resign).await.unwrap();
 }
 
+/// Who waits, in order of succession.
+async fn candidates(store: &ZooKeeperStore) -> Vec<String> {
+    let waiting = soon(store.candidates(name(ELECTION))).await.unwrap().value;
+    waiting.into_iter().map(|candidate| candidate.node.to_string()).collect()
+}
+
 /// A candidate that is unhealthy withdraws, say.
 #[tokio::test]
 async fn a_candidate_that_withdraws_is_out_of_line_at_once_and_the_lease_passes_it_over() {
     let server = ZooKeeper::start();
     let store = connect(&server.url()).await.unwrap();
     let sessions = standing(&store, 3).await;
-    let waiting = async || {
-        let waiting = store.candidates(name(ELECTION)).await.unwrap().value;
-        waiting.into_iter().map(|candidate| candidate.node.to_string()).collect::<Vec<_>>()
-    };
-    assert_eq!(waiting().await, ["n2", "n3"]);
+    assert_eq!(candidates(&store).await, ["n2", "n3"]);
     resign(&store, sessions[1], 2).await;
-    assert_eq!(waiting().await, ["n3"]);
+    assert_eq!(candidates(&store).await, ["n3"]);
     resign(&store, sessions[0], 2).await;
     assert_eq!(claim(&store, sessions[2], 2).await, Standing::Leading { term: Term::new(2) });
 
@@ -243,4 +249,48 @@ async fn a_place_that_bears_our_name_and_is_not_ours_is_refused() {
     person.create(&forged, br#"{"node":"n1"}"#, &options).await.unwrap();
     let refused = store.claim(Claim { attempt: 3, ..claiming(session) }).await.unwrap_err();
     assert!(refused.to_string().contains("does not own"), "{refused}");
+}
+
+/// A leads, and B and C wait in this order when B's health probe begins to fail. B's session outlives the test, so
+/// nothing but B itself takes it out of the line.
+async fn an_unhealthy_candidate_is_passed_over(leave: impl AsyncFnOnce(Node, Leadership, &Proxy)) {
+    let server = ZooKeeper::start();
+    let (url, proxy) = (ticking(&server.url()), Proxy::before(server.port(0)));
+    let store = connect(&url).await.unwrap();
+    let a = start(brief("a"), &ticking(&server.url_by(proxy.port()))).await;
+    let first = lead(&a).await;
+    let is_well = Arc::new(AtomicBool::new(true));
+    let probed = Arc::clone(&is_well);
+    let probe = move || {
+        let healthy = probed.load(Ordering::Acquire);
+        async move { healthy }
+    };
+    let b = start(calm("b").health(probe), &url).await;
+    let unwell = stand(&b);
+    until(async || candidates(&store).await == ["b"]).await;
+    let c = start(calm("c"), &url).await;
+    let successor = stand(&c);
+    until(async || candidates(&store).await == ["b", "c"]).await;
+
+    is_well.store(false, Ordering::Release);
+    until(async || candidates(&store).await == ["c"]).await;
+    leave(a, first, &proxy).await;
+    let second = soon(successor).await.unwrap();
+    assert_eq!((second.check(), second.term()), (Ok(Term::new(2)), Term::new(2)));
+    assert!(!unwell.is_finished() && candidates(&store).await.is_empty(), "b is still unwell");
+}
+
+#[tokio::test]
+async fn when_the_leader_is_closed_an_unhealthy_candidate_is_passed_over() {
+    an_unhealthy_candidate_is_passed_over(async |a, first, _| {
+        drop(first);
+        soon(a.close()).await;
+    })
+    .await;
+}
+
+/// As if the machine of the leader were gone: its session lapses.
+#[tokio::test]
+async fn when_the_leader_is_gone_an_unhealthy_candidate_is_passed_over() {
+    an_unhealthy_candidate_is_passed_over(async |_a, _first, proxy| proxy.drop_everything()).await;
 }

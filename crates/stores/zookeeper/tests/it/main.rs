@@ -1,6 +1,7 @@
 //! The store on real ZooKeeper servers, in one binary.
 #![allow(clippy::unwrap_used, reason = "a test that unwraps has failed")]
 
+mod blocked;
 mod bounds;
 mod common;
 mod conformance;

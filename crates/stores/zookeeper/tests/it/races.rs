@@ -157,3 +157,26 @@ async fn a_lease_is_handed_to_the_named_candidate_also_if_that_stands_since_the_
     soon(resigned).await.unwrap();
     assert_eq!(holder(&store).await, Some(named));
 }
+
+/// Its lease would be free, and nobody granted it, until the next in line is woken and asks.
+#[tokio::test]
+async fn a_lease_that_is_passed_on_to_a_session_while_it_is_closed_goes_to_the_next_by_the_same_write() {
+    let server = ZooKeeper::start();
+    let store = connect(&server.url()).await.unwrap();
+    let proxy = Proxy::before(server.port(0));
+    let closing = patient(proxy.port()).await;
+    let (leads, next) = (open_for(&store, 1, LONG).await, open_for(&store, 3, LONG).await);
+    let closes = open_for(&closing, 2, LONG).await;
+    win(&store, leads).await;
+    stand(&closing, closes).await;
+    stand(&store, next).await;
+
+    proxy.hold_at(names(closes));
+    let closed = tokio::spawn(async move { closing.close(closes, Default::default()).await });
+    until(async || proxy.has_held()).await;
+    resign(&store, leads, None).await;
+    assert_eq!(holder(&store).await, Some(closes), "it was the first in line");
+    proxy.release();
+    soon(closed).await.unwrap().unwrap();
+    assert_eq!(holder(&store).await, Some(next));
+}

@@ -290,6 +290,22 @@ async fn a_write_that_was_answered_is_seen_through_every_server() {
     }
 }
 
+/// How much the clients of a server have sent to its port, and it has not read.
+fn unread_bytes(port: u16) -> u64 {
+    // Java's sockets are of IPv6, also for IPv4.
+    let connections =
+        ["/proc/net/tcp", "/proc/net/tcp6"].map(|table| std::fs::read_to_string(table).unwrap());
+    // A number, the local address, the other one, the state, and what is in the queues for sending and for reading.
+    let unread = connections.iter().flat_map(|table| table.lines()).filter_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let local = fields.get(1)?.split_once(':')?.1;
+        let (_, queue) = fields.get(4)?.split_once(':')?;
+        let established = fields[3] == "01" && u16::from_str_radix(local, 16) == Ok(port);
+        established.then(|| u64::from_str_radix(queue, 16).unwrap())
+    });
+    unread.sum()
+}
+
 /// It leads the ensemble no more, and does not know it yet: it answers what it finds in its sockets before it notices
 /// that its followers are gone.
 #[tokio::test(flavor = "multi_thread")]
@@ -324,12 +340,12 @@ async fn a_server_that_was_deposed_while_it_was_stopped_shows_nothing_old() {
         Err(error) => panic!("{error}"),
     })
     .await;
+    let unread = unread_bytes(servers.port(deposed));
     let asked = tokio::spawn({
         let (there, election) = (Arc::clone(&there), election.clone());
         async move { there.read(election).await }
     });
-    // Time for the request to be sent. If it is not, less is shown, and nothing fails.
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    until(async || unread_bytes(servers.port(deposed)) > unread || asked.is_finished()).await;
     servers.signal(deposed, Signal::CONT);
     match soon(asked).await.unwrap() {
         Ok(shown) => assert!(shown.value.ended > Term::NONE, "it was ended before this was asked: {shown:?}"),

@@ -78,7 +78,12 @@ impl Live {
     async fn strike(&mut self, demo: &mut Demo, mischief: Mischief) -> Result<Option<String>, Failure> {
         // One at a time, or nobody knows what was measured.
         if let Some(Episode { victim, mischief, .. }) = &self.running {
-            return Ok(Some(format!("wait until another leads: {victim} {}", mischief.done())));
+            return Ok(Some(match demo.crew.names(Plight::Runs).is_empty() {
+                true => String::from(
+                    "no node is left that could lead: press b, s or c to bring one back, or a to add one",
+                ),
+                false => format!("wait until another leads: {victim} {}", mischief.done()),
+            }));
         }
         self.running = demo.strike(mischief).await?;
         Ok(self.running.is_none().then(|| String::from("nobody leads yet")))
@@ -117,7 +122,8 @@ impl Live {
         if let Some(episode) = &self.running {
             lines.push(format!("  {} {} …", episode.victim, episode.mischief.done()));
         }
-        lines.push(self.refusal.as_ref().map_or_else(String::new, |refusal| format!("  {refusal}")));
+        lines.extend(self.refusal.as_ref().map(|refusal| format!("  {refusal}")));
+        lines.push(String::new());
         let room = rows.saturating_sub(lines.len() + KEYS.len() + 2);
         lines.extend(picture::events(&demo.scene, room));
         lines.push(String::new());

@@ -84,7 +84,11 @@ impl Demo {
             Some(_) => {}
         }
         let url = store::url(&own)?.unwrap_or_default();
-        let store = store::connect_or_create(&own).await?;
+        // Of a store that was named, nothing is created by a slip.
+        let store = match global.store {
+            Some(_) => store::connect(&own).await?,
+            None => store::connect_or_create(&own).await?,
+        };
         let election = ElectionName::new("demo").map_err(Failure::system)?;
         let news = News::of(&store, None);
         let scene = Scene::look(Arc::clone(&store), election.clone()).await?;

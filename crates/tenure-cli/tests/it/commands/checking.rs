@@ -66,11 +66,14 @@ fn what_is_wrong_is_a_warning_with_advice_and_the_answer_is_no() {
 }
 
 #[test]
-fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
-    let bench = ["bench", "--rounds", "3", "--crashes", "1", "--ttl", "6s", "--json"];
+fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_touches_nothing_else() {
+    let bench =
+        ["bench", "--rounds", "3", "--crashes", "1", "--ttl", "6s", "--json", "--namespace", "production"];
     // A machine that is too busy for the ttl is told so, and measures again.
     let (stage, said) = until("it is measured", || {
         let stage = Stage::new();
+        let run = ["run", "--election", "nightly", "--node", "alpha", "--namespace", "production"];
+        tenure(&[&run[..], &["--store", &stage.url, "--", "true"]].concat()).done();
         let said = stage.tenure(&bench);
         (!said.err.contains("give a longer --ttl")).then_some((stage, said))
     });
@@ -86,13 +89,28 @@ fn a_bench_tells_what_a_hand_over_and_a_crash_cost_and_leaves_nothing_behind() {
     for listing in ["nodes", "elections", "events"] {
         assert_eq!(stage.tenure(&[listing, "--json"]).done().out, "", "{listing}");
     }
+    // A node that has left is still listed where people look for it.
+    let nodes = stage.tenure(&["nodes", "--json", "--namespace", "production"]).done().out;
+    assert!(nodes.lines().count() == 1 && nodes.contains("alpha"), "{nodes}");
+}
+
+#[test]
+fn a_bench_creates_no_store_unless_it_may_write() {
+    let directory = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", directory.path().join("typo.db").display());
+    tenure(&["bench", "--store", &url]).refused(69, "with --write, `tenure bench` sets it up");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
 fn a_store_inside_one_process_is_refused() {
-    tenure(&["bench", "--store", "memory:"]).refused(2, "name another with --store");
     let run = ["run", "--election", "nightly", "--store", "memory:", "--", "true"];
-    for arguments in [&run[..], &["node", "--store", "Memory:x"], &["check", "--store", "memory:"]] {
+    for arguments in [
+        &run[..],
+        &["node", "--store", "Memory:x"],
+        &["check", "--store", "memory:"],
+        &["bench", "--store", "memory:"],
+    ] {
         tenure(arguments).refused(2, "a `memory:` store is inside one process");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::stage::{Said, Stage, command, tenure};
 
 /// Everything that asks a store, and is not there to set one up.
-const LOOKS: [&[&str]; 13] = [
+const LOOKS: [&[&str]; 15] = [
     &["leader", "nightly"],
     &["status"],
     &["status", "nightly"],
@@ -20,6 +20,8 @@ const LOOKS: [&[&str]; 13] = [
     &["transfer", "nightly", "--to", "alpha"],
     &["delete", "nightly"],
     &["partitions", "list"],
+    &["partitions", "show", "orders/bills"],
+    &["config", "nginx"],
 ];
 
 /// The files of a directory, and what is in them.
@@ -110,7 +112,7 @@ mod servers {
         let ask = |arguments: &[&str]| {
             until("the server answers", || {
                 let said = Said::of(&command().args(arguments).args(["--store", url]).output().unwrap());
-                let late = ["cannot be reached", "has not answered within"];
+                let late = ["cannot reach", "has not answered within"];
                 let late = late.iter().any(|words| said.out.contains(words) || said.err.contains(words));
                 (!late).then_some(said)
             })

@@ -18,6 +18,10 @@ fn a_task_list_is_made_changed_paused_and_dropped() {
     assert_eq!(made.out, "`billing/invoices` has 3 partitions\n");
     stage.tenure(&["partitions", "create", LIST, "--count", "4"]).refused(1, "change that one");
     stage.tenure(&["partitions", "resize", LIST, "--count", "5"]).done();
+    for too_many in ["1000001", "4294967295"] {
+        let words = format!("`{too_many}` is not a number of partitions from 0 to 1000000");
+        stage.tenure(&["partitions", "resize", LIST, "--count", too_many]).refused(2, &words);
+    }
     let row = stage.tenure(&["partitions", "list", "--json"]).done().json();
     assert_eq!(fields(&row), ["owned", "partitions", "paused", "revoking", "task_list", "vacant", "weight"]);
     assert_eq!((&row["partitions"], &row["vacant"], &row["paused"]), (&json!(5), &json!(5), &json!(false)));
@@ -26,6 +30,9 @@ fn a_task_list_is_made_changed_paused_and_dropped() {
     stage.tenure(&["partitions", "pause", LIST, "--resume"]).done();
     assert!(!stage.tenure(&["partitions", "list"]).done().out.contains("paused"));
     stage.tenure(&["partitions", "move", LIST, "5", "--to", "a"]).refused(1, "counted from 0");
+    let drained = stage.tenure(&["partitions", "drain", "typo"]).done();
+    assert!(drained.err.contains("warning: no node `typo` is registered"), "{drained:?}");
+    stage.tenure(&["partitions", "drain", "typo", "--undo"]).done();
     let elsewhere = stage.tenure(&["partitions", "list", "--election", "other"]).done();
     assert_eq!(elsewhere.out.lines().count(), 1, "another election divides other work: {elsewhere:?}");
     stage.tenure(&["partitions", "drop", LIST]).done();
@@ -43,8 +50,10 @@ fn what_cannot_be_is_a_matter_of_usage() {
         .refused(2, "--needs NAME=VALUE");
 }
 
+/// A node that loses nothing, however busy the machine is.
 async fn start(id: &str, store: &Arc<dyn Store>) -> Node {
-    Node::builder(id).ttl(Duration::from_secs(1)).start(Arc::clone(store)).await.unwrap()
+    let (ttl, renewals) = (Duration::from_secs(60), Duration::from_millis(200));
+    Node::builder(id).ttl(ttl).renew_every(renewals).start(Arc::clone(store)).await.unwrap()
 }
 
 fn work(node: &Node) {

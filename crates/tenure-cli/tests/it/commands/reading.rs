@@ -40,7 +40,7 @@ fn the_status_tells_who_leads_who_comes_next_and_how_soon() {
     let stage = Stage::new();
     let _alpha = stage.leads("alpha");
     let alone = stage.tenure(&["status"]).done();
-    assert!(alone.out.contains("if alpha dies now, nobody takes over: no candidate stands"), "{alone:?}");
+    assert!(alone.out.ends_with("if alpha dies now, nobody takes over: no candidate stands\n"), "{alone:?}");
     let _beta = stage.stands("beta");
     stage.until_standing(&["beta"]);
     let _gamma = stage.stands_as(Node::builder("gamma").ttl(LIFE).priority(5));
@@ -52,6 +52,10 @@ fn the_status_tells_who_leads_who_comes_next_and_how_soon() {
     assert!(lines[0].contains(", renewed ") && lines[0].ends_with(" left)"), "{said:?}");
     assert_eq!(lines[1..3], ["  1. gamma  priority 5", "  2. beta  priority 0"]);
     assert!(lines[3].starts_with("  if alpha dies now, gamma leads within "), "{said:?}");
+    assert!(
+        lines[3].ends_with("; if its machine dies, nobody takes over: every candidate is on it"),
+        "{said:?}"
+    );
     assert!(!said.out.contains('\u{1b}'));
 }
 
@@ -94,8 +98,23 @@ fn the_status_in_json_is_one_object_per_election() {
     assert_eq!(status["candidates"], serde_json::json!([{"node_id": "beta", "priority": 0}]));
     assert_eq!(status["forecast"]["successor"], "beta");
     // A life of a minute, and what two questions take.
-    let within = status["forecast"]["within_ms"].as_u64().unwrap();
+    assert_eq!(fields(&status["forecast"]), ["machine_ms", "process_ms", "successor"]);
+    let within = status["forecast"]["process_ms"].as_u64().unwrap();
     assert!(within >= status["expires_in_ms"].as_u64().unwrap(), "{status}");
+    // Both are on this machine.
+    assert_eq!(status["forecast"]["machine_ms"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_status_says_that_a_candidate_with_a_takeover_delay_is_not_listed() {
+    let stage = Stage::new();
+    let _alpha = stage.leads("alpha");
+    let _beta = stage.stands_as(Node::builder("beta").ttl(LIFE).takeover_delay(LIFE));
+    let said = stage.tenure(&["status"]).done();
+    assert!(
+        said.out.contains("(a candidate with --takeover-delay is listed once its delay is over)"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -119,19 +138,6 @@ fn the_status_of_an_election_without_a_leader_says_why() {
 }
 
 #[test]
-fn a_lease_that_was_handed_over_is_kept_for_its_heir() {
-    let stage = Stage::new();
-    let _alpha = stage.leads("alpha");
-    let path = stage.directory.path().join("tenure.db");
-    // An heir that is on its way: its claim has not arrived yet.
-    let store = rusqlite::Connection::open(path).unwrap();
-    store.execute("UPDATE tenure_elections SET heir = 'beta', session = NULL", []).unwrap();
-    let said = stage.tenure(&["status", "nightly"]).done();
-    assert!(said.out.contains("the lease is kept for beta"), "{said:?}");
-    assert_eq!(stage.tenure(&["status", "--json"]).done().json()["state"], "kept");
-}
-
-#[test]
 fn an_election_that_nobody_stood_for_is_refused_with_the_one_that_was_meant() {
     let stage = Stage::new();
     stage.tenure(&["status", "nightly"]).refused(1, "nobody has stood for any");
@@ -140,6 +146,7 @@ fn an_election_that_nobody_stood_for_is_refused_with_the_one_that_was_meant() {
     for command in ["status", "explain", "resign", "delete"] {
         stage.tenure(&[command, "nihgtly"]).refused(1, words);
     }
+    stage.tenure(&["events", "--election", "nihgtly"]).refused(1, words);
 }
 
 #[test]

@@ -21,8 +21,11 @@ fn the_first_line_names_store_and_namespace_and_who_takes_part() {
     assert!(!said.err.contains("warning"), "{said:?}");
     let directory = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", directory.path().join("x.db").display());
-    let said = run(|command| command.args(["--store", &url])).done();
-    assert_eq!(said.err.lines().next(), Some(format!("tenure: store {url}, namespace `blue`").as_str()));
+    for new in ["; the file does not exist yet and is created", ""] {
+        let said = run(|command| command.args(["--store", &url])).done();
+        let first = format!("tenure: store {url}, namespace `blue`{new}");
+        assert_eq!(said.err.lines().next(), Some(first.as_str()));
+    }
 }
 
 #[test]

@@ -115,10 +115,22 @@ fn who_watches_sees_the_present_leader_and_then_every_change() {
     let watches = stage.spawn(&["watch", "nightly"]);
     assert!(watches.line().ends_with("Z  alpha leads under term 1"));
     alpha.leaves();
-    assert!(watches.line().ends_with("Z  nobody leads (alpha's term 1 is over: resigned)"));
-    assert!(watches.line().ends_with("Z  beta leads under term 2"));
+    // By one write, so that nobody led at no time.
+    assert!(watches.line().ends_with("Z  beta leads under term 2 (alpha's term 1 is over: resigned)"));
     beta.leaves();
     assert!(watches.line().ends_with("Z  nobody leads (beta's term 2 is over: resigned)"));
+}
+
+#[test]
+fn who_follows_an_election_that_is_not_there_yet_is_told_so() {
+    let stage = Stage::new();
+    let _alpha = stage.leads("alpha");
+    let words = "no election `nihgtly`; did you mean `nightly`? known are nightly; waiting for its first ";
+    for arguments in [&["watch", "nihgtly"][..], &["events", "--follow", "--election", "nihgtly"]] {
+        let follows = stage.spawn(arguments);
+        let told = follows.complaint();
+        assert!(told.contains(words), "{told}");
+    }
 }
 
 #[test]

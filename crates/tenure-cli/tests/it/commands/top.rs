@@ -28,7 +28,7 @@ fn a_crowd_of_dead_nodes_hides_no_live_one() {
     }
     let _zeta = stage.leads("zeta");
     top(&stage, 120).shows(&[
-        "nightly · 1 live nodes",
+        "nightly · 1 live node",
         "zeta            leader",
         "a-former-one-00 left",
         "and 2 more",

@@ -121,12 +121,20 @@ fn help_shows_no_secret_of_the_environment() {
 }
 
 #[test]
+fn once_and_restart_always_contradict_each_other() {
+    let run = ["run", "--election", "migration", "--once", "--restart"];
+    tenure(&[&run[..], &["always", "--", "true"]].concat()).refused(2, "give --restart on-failure");
+    let stage = super::stage::Stage::new();
+    let on_failure = ["on-failure", "--store", &stage.url, "--", "true"];
+    tenure(&[&run[..], &on_failure].concat()).done();
+}
+
+#[test]
 fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
     let said = Said::of(
         &command().arg("version").env("TENURE_TTTL", "1s").env("TENURE_TTL", "1s").output().unwrap(),
     );
-    let warning =
-        "tenure: warning: TENURE_TTTL in the environment is no setting of Tenure; did you mean `ttl`?\n";
+    let warning = "tenure: warning: TENURE_TTTL in the environment is no setting of Tenure; did you mean `TENURE_TTL`?\n";
     assert_eq!(said.done().err, warning);
 }
 
@@ -136,6 +144,16 @@ fn a_wrong_value_in_the_environment_is_blamed_on_its_variable() {
     said.refused(2, "invalid value 'soon' for TENURE_TTL in the environment");
     let flag = command().args(["config", "show", "--ttl", "soon"]).env("TENURE_TTL", "soon").output();
     Said::of(&flag.unwrap()).refused(2, "invalid value 'soon' for '--ttl <TIME>'");
+}
+
+#[test]
+fn a_setting_out_of_range_is_refused_before_a_store_is_created() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("new.db");
+    let url = format!("sqlite:{}", path.display());
+    let words = ["run", "--store", &url, "--election", "nightly", "--ttl", "1ms", "--", "true"];
+    Said::of(&command().args(words).output().unwrap()).refused(2, "must be at least 50ms");
+    assert!(!path.exists());
 }
 
 #[test]

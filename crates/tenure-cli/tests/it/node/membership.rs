@@ -56,7 +56,7 @@ fn a_node_tells_that_its_store_is_away_and_that_it_is_back() {
     stage.place().take_away();
     until_said("the store does not answer, trying again: ");
     until_said("in jeopardy: unless the store answers within ");
-    until_said("is over for this node: no renewal succeeded in time; it stands again once the store answers");
+    until_said("is over for this node: no renewal succeeded in time; it will stand again");
     stage.place().bring_back();
     until_said("the store answers again, after ");
 }

@@ -62,7 +62,7 @@ fn a_store_that_goes_away_while_leading_ends_the_program_and_its_return_starts_i
     // Each of it in a line, without -v.
     first.until_said("the store does not answer, trying again: ");
     first.until_said("in jeopardy: unless the store answers within ");
-    first.until_said("no renewal succeeded in time; stopping the program, and standing again once the store");
+    first.until_said("no renewal succeeded in time; stopping the program, then standing again");
     let back = now();
     stage.place().bring_back();
     stage.beat_of("alpha", back);

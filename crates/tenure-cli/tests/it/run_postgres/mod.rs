@@ -1,8 +1,10 @@
-//! `tenure run` on PostgreSQL: who waits, what a crash and a loss do and how work is divided, as on a SQLite
-//! file. How a program is started, signalled and ended is the same on every store, and is tested on that one.
+//! `tenure run` on PostgreSQL: who waits, what the end of a program, a crash and a loss do and how work is divided, as on
+//! a SQLite file. How a program is started and signalled is the same on every store, and is tested on that one.
 
 #[path = "../run/crashes.rs"]
 mod crashes;
+#[path = "../run/ends.rs"]
+mod ends;
 #[path = "../run/hangs.rs"]
 mod hangs;
 #[path = "../run/losses.rs"]

@@ -158,13 +158,16 @@ let told = null;
 function drawLeader() {
   show($('election'), status.election);
   const now = leader ? leader.leader_id : null;
-  if (now !== told) {
-    told = now;
-    show($('leader'), now === null ? 'nobody leads' : now);
-    $('leader').className = now === null ? 'big bad' : 'big good';
-    document.title = (now === null ? 'nobody leads' : now + ' leads') + ' · Tenure';
+  // A node that does not reach the store cannot tell whether another leads.
+  const words = now !== null ? now : health.store_error ? 'not known' : 'nobody leads';
+  if (words !== told) {
+    told = words;
+    show($('leader'), words);
+    $('leader').className = now !== null ? 'big good' : health.store_error ? 'big warn' : 'big bad';
+    document.title = (now !== null ? now + ' leads' : health.store_error ? 'leader not known' : 'nobody leads') + ' · Tenure';
   }
-  show($('term'), now === null ? 'the last term was ' + status.term : 'leads under term ' + leader.term + (leader.hostname ? ', on ' + leader.hostname : ''));
+  const last = (health.store_error ? 'this node does not reach the store; ' : '') + 'the last ' + (health.store_error ? 'known ' : '') + 'term was ' + status.term;
+  show($('term'), now === null ? last : 'leads under term ' + leader.term + (leader.hostname ? ', on ' + leader.hostname : ''));
   drawLease();
 }
 
@@ -304,10 +307,10 @@ $('form').addEventListener('submit', async (submitted) => {
 // ----- small charts ------------------------------------------------------------------------------
 
 const CHARTS = [
-  { name: 'renewals per second', unit: '', of: (m, last, s) => last && (sum(m, 'tenure_renewals_total') - sum(last, 'tenure_renewals_total')) / s },
+  { name: 'renewals per second', unit: '', of: (m, last, s) => last && (sum(m, 'tenure_heartbeats_total') - sum(last, 'tenure_heartbeats_total')) / s },
   { name: 'a renewal takes', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_renewal_seconds') },
   { name: 'a request to the store takes', unit: ' ms', of: (m, last) => mean(m, last, 'tenure_store_request_seconds') },
-  { name: 'changes of leader', unit: '', of: (m) => sum(m, 'tenure_leader_changes_total') },
+  { name: 'leaders since this node started', unit: '', of: (m) => sum(m, 'tenure_leader_changes_total') },
 ];
 const sum = (metrics, name) => metrics.filter(([n]) => n === name).reduce((total, [, value]) => total + value, 0);
 function mean(now, last, name) {

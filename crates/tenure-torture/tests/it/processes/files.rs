@@ -13,6 +13,10 @@ use super::judge::ledger;
 use tenure_torture::journal::Event;
 
 const TTL: Duration = Duration::from_secs(3);
+/// Whoever renews often has much of its lease left whenever the machine is busy with other things.
+const OFTEN: [&str; 2] = ["--renew-every-ms", "200"];
+/// So many renewals take longer than a ttl.
+const A_TTL: i64 = 16;
 
 fn crew_of_three() -> (Crew, Event) {
     crew_led_with(&[])
@@ -20,10 +24,10 @@ fn crew_of_three() -> (Crew, Event) {
 
 fn crew_led_with(flags: &[&str]) -> (Crew, Event) {
     let mut crew = Crew::new(TTL);
-    crew.start_with("anna", flags);
+    crew.start_with("anna", &[flags, &OFTEN].concat());
     let leader = crew.leader();
-    crew.start_with("ben", &["--lead"]);
-    crew.start("clara");
+    crew.start_with("ben", &[&OFTEN[..], &["--lead"]].concat());
+    crew.start_with("clara", &OFTEN);
     crew.is_registered("ben");
     crew.is_registered("clara");
     (crew, leader)
@@ -48,9 +52,9 @@ fn copy(crew: &Crew, to: &str) -> usize {
 fn hand_over(crew: &mut Crew, from: &Event, to: &str) -> Event {
     crew.is_registered(to);
     crew.order(&from.node(), &format!("transfer reports {to}"));
-    let heir = crew.leader_above(from.term());
-    assert_eq!(heir.node(), to);
-    heir
+    let successor = crew.leader_above(from.term());
+    assert_eq!(successor.node(), to);
+    successor
 }
 
 /// Whoever is elected after the first leader, under whatever term.
@@ -117,7 +121,7 @@ fn an_older_copy_put_in_place_under_running_candidates_rewinds_no_term() {
     let copied = copy(&crew, "copy");
     let second = hand_over(&mut crew, &first, "ben");
     let third = hand_over(&mut crew, &second, "clara");
-    crew.renews(third.pid, 4); // more than a ttl: so everybody has looked, and has seen this term
+    crew.renews(third.pid, A_TTL); // so everybody has looked, and has seen this term
     exchange(&crew, "copy");
     let lost = crew.hear(third.pid, "lost");
     assert!(
@@ -191,8 +195,8 @@ fn after_the_file_was_replaced_leadership_is_handed_over_in_the_other_one() {
     empty(&crew, "other");
     exchange(&crew, "other");
     let leader = crew.leader_above(1);
-    let heir = if leader.node() == "anna" { "ben" } else { "anna" };
-    crew.is_registered(heir);
+    let successor = if leader.node() == "anna" { "ben" } else { "anna" };
+    crew.is_registered(successor);
     crew.order(&leader.node(), "resign reports");
     crew.leader_above(leader.term());
     judge(&mut crew, "other", 0);

@@ -39,11 +39,11 @@ fn leadership_is_handed_over_to_the_process_that_was_named() {
     assert_eq!(crew.leader().term(), old.term(), "to nobody it is not handed over");
 
     crew.order("anna", "transfer reports clara");
-    let heir = crew.leader_above(old.term());
-    assert_eq!((heir.node().as_str(), heir.term()), ("clara", old.term() + 1));
+    let successor = crew.leader_above(old.term());
+    assert_eq!((successor.node().as_str(), successor.term()), ("clara", old.term() + 1));
     crew.is_registered("anna");
     crew.order("clara", "transfer reports anna");
-    let back = crew.leader_above(heir.term());
+    let back = crew.leader_above(successor.term());
     assert_eq!((back.node().as_str(), back.pid), ("anna", old.pid));
 
     crew.verdict();

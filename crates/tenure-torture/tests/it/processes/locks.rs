@@ -27,9 +27,11 @@ fn a_file_locked_for_less_than_the_deadline_changes_no_leader() {
 fn a_file_locked_for_longer_deposes_the_leader_by_its_own_clock_and_nobody_leads_meanwhile() {
     let ttl = Duration::from_secs(3);
     let mut crew = Crew::new(ttl);
-    crew.start("anna");
-    crew.start("ben");
-    crew.start_with("clara", &["--lead"]);
+    // They renew often, so that whoever leads does so until the file is locked, and after that, on a busy machine too.
+    let often = ["--renew-every-ms", "200"];
+    crew.start_with("anna", &often);
+    crew.start_with("ben", &often);
+    crew.start_with("clara", &[&often[..], &["--lead"]].concat());
     let old = crew.settled_leader();
     let lock = crew.look();
     lock.execute_batch("BEGIN EXCLUSIVE").unwrap();

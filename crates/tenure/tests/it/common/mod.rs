@@ -66,10 +66,19 @@ pub fn diligent(id: &str) -> NodeBuilder {
     calm(id).renew_every(Duration::from_millis(50))
 }
 
-/// A node for tests in which something is to lapse.
+/// A node for tests in which something is to lapse, and may do so at any time.
 pub fn brief(id: &str) -> NodeBuilder {
     Node::builder(id).ttl(Duration::from_millis(900))
 }
+
+/// A node for tests in which something is to lapse, but not before the store no longer answers: a busy machine may let
+/// it stand still for seconds.
+pub fn steady(id: &str) -> NodeBuilder {
+    Node::builder(id).ttl(STEADY).renew_every(Duration::from_millis(50))
+}
+
+/// How long the session of a [`steady`] node lives without renewal.
+pub const STEADY: Duration = Duration::from_secs(5);
 
 pub async fn start(builder: NodeBuilder, store: &Arc<dyn Store>) -> Node {
     soon(builder.start(Arc::clone(store))).await.unwrap()

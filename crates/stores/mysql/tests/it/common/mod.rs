@@ -75,6 +75,8 @@ impl SqlServer for Place {
     const TABLES: &'static str = "tenure_";
     const NO_ROOM: &'static str = "is full";
     const FULL: [&'static str; 2] = ["Too many connections", "max_connections"];
+    /// One sleeps in the server until there is news.
+    const CONNECTIONS: u64 = 2;
     const MADE: &'static str =
         "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_NAME LIKE 'tenure%'";
     const REFUSED: &'static [(&'static str, &'static str)] =
@@ -193,6 +195,10 @@ impl SqlServer for Place {
             Some(function.to_owned())
         };
         log.lines().filter_map(called).collect()
+    }
+
+    async fn connections(&self) -> u64 {
+        self.ask(&format!("SELECT COUNT(*) FROM {OURS}")).await.unwrap().parse().unwrap()
     }
 
     async fn end_connections(&self) -> u64 {

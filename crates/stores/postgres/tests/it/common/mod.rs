@@ -87,21 +87,13 @@ pub async fn win(store: &Arc<dyn Store>, session: tenure_core::SessionId) -> ten
 /// A PostgreSQL of our own, as all SQL scenarios want it.
 pub struct Place(pub Postgres);
 
-/// A process of the server that is stopped, and goes on when this is dropped.
-struct Stopped(Pid);
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        let _ = kill_process(self.0, Signal::CONT);
-    }
-}
-
 const OURS: &str = "FROM pg_stat_activity WHERE application_name = 'tenure'";
 
 impl SqlServer for Place {
     const TABLES: &'static str = "tenure.";
     const NO_ROOM: &'static str = "No space left on device";
     const FULL: [&'static str; 2] = ["too many clients", "max_connections"];
+    const CONNECTIONS: u64 = 1;
     const MADE: &'static str = "SELECT count(*) FROM pg_namespace WHERE nspname = 'tenure'";
     const REFUSED: &'static [(&'static str, &'static str)] = &[
         ("TRUNCATE {t}elections", "use `tenure delete`"),
@@ -222,6 +214,10 @@ impl SqlServer for Place {
         Ok(row.unwrap_or_default())
     }
 
+    async fn connections(&self) -> u64 {
+        self.ask(&format!("SELECT count(*) {OURS}")).await.unwrap().parse().unwrap()
+    }
+
     async fn end_connections(&self) -> u64 {
         let ended = self.ask(&format!("SELECT count(pg_terminate_backend(pid)) {OURS}")).await;
         ended.unwrap().parse().unwrap()
@@ -261,23 +257,15 @@ impl SqlServer for Place {
         }
     }
 
-    /// A backend that is stopped hears nothing and says nothing, and its connection stays open.
+    /// Whoever changes something notifies nobody.
     async fn deafen(&self) -> Box<dyn Send> {
-        let listens = format!("{OURS} AND state = 'idle' AND query LIKE 'LISTEN%'");
-        tenure_testkit::sql::stage::until(self, &format!("SELECT count(*) >= 2 {listens}")).await;
-        let person = by_hand(&self.0.url()).await;
-        let stopped: Vec<Stopped> = person
-            .query(&format!("SELECT pid {listens}"), &[])
-            .await
-            .unwrap()
-            .iter()
-            .map(|row| {
-                let pid = Pid::from_raw(row.get::<_, i32>(0)).unwrap();
-                kill_process(pid, Signal::STOP).unwrap();
-                Stopped(pid)
-            })
-            .collect();
-        Box::new(stopped)
+        let silence = "DO $$ DECLARE talks regprocedure; BEGIN
+            FOR talks IN SELECT oid FROM pg_proc
+                WHERE pronamespace = 'tenure'::regnamespace AND position('pg_notify(' IN prosrc) > 0
+            LOOP EXECUTE replace(pg_get_functiondef(talks), 'pg_notify(', 'concat('); END LOOP;
+        END $$";
+        by_hand(&self.0.url()).await.batch_execute(silence).await.unwrap();
+        Box::new(())
     }
 
     async fn fenced(
