@@ -68,7 +68,7 @@ pub fn load(arguments: impl IntoIterator<Item = OsString>) -> Result<Loaded, Ref
             }
             lenient
         }
-        parsed => parsed.map_err(|error| blame(error, &arguments))?,
+        parsed => parsed.map_err(|error| blame(advise(error, &arguments), &arguments))?,
     };
     let Some(file) = matches.get_one::<std::path::PathBuf>("config").cloned() else {
         return Loaded::of(matches, BTreeMap::new(), None);
@@ -120,10 +120,26 @@ fn blame(error: clap::Error, arguments: &[OsString]) -> Refused {
         return error.into();
     }
     let problem = error.to_string();
-    let problem = problem.lines().next().unwrap_or_default().trim_start_matches("error: ");
-    Refused::File(Failure::Usage(
-        problem.replace(&format!("'{argument}'"), &format!("{variable} in the environment")),
-    ))
+    let mut lines = problem.lines().map(str::trim);
+    let problem = lines.next().unwrap_or_default().trim_start_matches("error: ");
+    let problem = problem.replace(&format!("'{argument}'"), &format!("{variable} in the environment"));
+    let allowed = lines.find(|line| line.starts_with("[possible values")).unwrap_or_default();
+    Refused::File(Failure::Usage(format!("{problem} {allowed}").trim_end().to_owned()))
+}
+
+/// A program that stands where `--` should be is taken for an argument of ours.
+fn advise(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let runs = arguments.get(1).is_some_and(|word| word == "run");
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).cloned()
+        && runs
+        && error.kind() == ErrorKind::UnknownArgument
+        && !word.starts_with('-')
+        && !arguments.iter().any(|word| word == "--")
+    {
+        let advice = format!("the program and its arguments follow `--`: tenure run … -- {word} …");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+    }
+    error
 }
 
 /// Variables that are Tenure's, and no setting of a command.

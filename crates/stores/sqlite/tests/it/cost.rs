@@ -7,6 +7,7 @@ use crate::common::{claiming, name, open, place, resigning, win};
 use tenure_core::{Stamp, Standing};
 use tenure_sqlite::SqliteStore;
 use tenure_store::{EventKind, EventQuery, Options, Retention, Store};
+use tenure_testkit::patient::patient;
 
 /// How many pages the log holds. Every commit that changes something appends at least one.
 fn log_pages(place: &common::Place) -> u64 {
@@ -162,10 +163,12 @@ fn terms_of_rival_stores_on_one_file_are_granted_once_each() {
     );
 }
 
-/// Claims and resigns again and again; the terms that were granted.
+/// Claims and resigns again and again, also where a busy machine lets the others keep the file locked for long; the terms
+/// that were granted.
 async fn contend(place: &common::Place, number: u128) -> Vec<u64> {
-    let store = place.store().await;
-    let node = open(&store, number).await;
+    let opened = place.store().await;
+    let node = open(&opened, number).await;
+    let store = patient(std::sync::Arc::new(opened));
     let mut terms = Vec::new();
     for attempt in (1..400).step_by(2) {
         let claim = tenure_store::Claim { attempt, ..claiming(node, "reports") };

@@ -142,8 +142,17 @@ fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
 fn a_wrong_value_in_the_environment_is_blamed_on_its_variable() {
     let said = Said::of(&command().args(["config", "show"]).env("TENURE_TTL", "soon").output().unwrap());
     said.refused(2, "invalid value 'soon' for TENURE_TTL in the environment");
+    let run = ["run", "--election", "nightly", "--", "true"];
+    let said = Said::of(&command().args(run).env("TENURE_RESTART", "maybe").output().unwrap());
+    said.refused(2, "[possible values: never, on-failure, always]");
     let flag = command().args(["config", "show", "--ttl", "soon"]).env("TENURE_TTL", "soon").output();
     Said::of(&flag.unwrap()).refused(2, "invalid value 'soon' for '--ttl <TIME>'");
+}
+
+#[test]
+fn a_program_without_two_dashes_before_it_is_answered_with_where_they_belong() {
+    let run = ["run", "--election", "nightly", "./report", "--all"];
+    tenure(&run).refused(2, "the program and its arguments follow `--`: tenure run … -- ./report …");
 }
 
 #[test]
