@@ -173,7 +173,12 @@ impl Store for SqliteStore {
         self.write(move |scope| verbs::open(scope, &request))
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal<ElectionName>>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         Box::pin(async move {
             let renew = move |database: &mut Database, _: &dyn Fn() -> bool| {
                 if attempt > 1 {
