@@ -8,7 +8,6 @@ use tenure_store::{StoreError, clock};
 use tokio::sync::Mutex;
 
 use crate::database::{Database, Value};
-use crate::engine::Engine;
 
 /// A connection for one request at a time.
 ///
@@ -23,7 +22,7 @@ pub struct Line<D: Database> {
     /// Names this line to the server.
     mark: String,
     left_behind: AtomicBool,
-    /// Whether a claim was rehearsed on this connection.
+    /// Whether a hand-over was rehearsed on this connection.
     rehearsed: AtomicBool,
 }
 
@@ -39,8 +38,8 @@ struct Slot<C> {
 /// looks of a candidate with the default ttl.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// How long a rehearsal may keep others from the line.
-const REHEARSAL: Duration = Duration::from_secs(1);
+/// How long a request that was given up may use a connection that others want to use: then that is closed.
+const HELD: Duration = Duration::from_secs(5);
 
 /// A request under way: dropped before it was answered, it is left behind.
 struct UnderWay<'a>(Option<&'a AtomicBool>);
@@ -86,16 +85,18 @@ impl<D: Database> Line<D> {
     /// Has calls made over this connection from now on.
     pub async fn adopt(&self, connection: D::Connection) {
         self.slot.lock().await.connection = Some(connection);
+        self.rehearsed.store(false, Ordering::Release);
     }
 
-    /// Has the next request open a fresh connection.
-    pub(crate) async fn reset(&self) {
-        self.slot.lock().await.connection = None;
+    /// Has the next request open a fresh connection, which it does anyway while this one is in use.
+    pub(crate) fn reset(&self) {
+        if let Ok(mut slot) = self.slot.try_lock() {
+            slot.connection = None;
+        }
     }
 
     async fn open(self: &Arc<Self>, slot: &mut Slot<D::Connection>) -> Result<D::Connection, StoreError> {
         let connection = self.database.connect().await?;
-        self.rehearsed.store(false, Ordering::Release);
         if let Some(kept) = self.kept
             && !std::mem::replace(&mut slot.has_closer, true)
         {
@@ -117,20 +118,6 @@ impl<D: Database> Line<D> {
         }
     }
 
-    /// Has a claim rehearsed, once per connection: for whoever waits, so that its grant is not the first one
-    /// that the server makes on this connection. Nothing depends on it.
-    pub(crate) fn rehearse(self: &Arc<Self>, engine: &Engine) {
-        if D::REHEARSES && !self.rehearsed.swap(true, Ordering::AcqRel) {
-            let line = Arc::clone(self);
-            engine.spawn(async move {
-                let rehearsal = line.call("rehearse", &[]);
-                if let Ok(Err(error)) = tokio::time::timeout(REHEARSAL, rehearsal).await {
-                    tracing::debug!(%error, "a claim was not rehearsed");
-                }
-            });
-        }
-    }
-
     /// Calls a function that answers with one JSON object.
     pub(crate) async fn call(
         self: &Arc<Self>,
@@ -138,21 +125,95 @@ impl<D: Database> Line<D> {
         values: &[Value],
     ) -> Result<String, StoreError> {
         let mut slot = self.slot.lock().await;
-        let mut connection = match slot.connection.take().filter(|connection| !D::is_closed(connection)) {
+        self.call_in(&mut slot, function, values).await
+    }
+
+    /// The same, at once: while the connection is in use, over one that is opened for this request alone.
+    pub(crate) async fn call_at_once(
+        self: &Arc<Self>,
+        function: &str,
+        values: &[Value],
+    ) -> Result<String, StoreError> {
+        if let Ok(mut slot) = self.slot.try_lock() {
+            return self.call_in(&mut slot, function, values).await;
+        }
+        match self.database.connect().await {
+            Ok(connection) => self.call_over(connection, function, values).await.1,
+            // The server may have none to spare.
+            Err(error) => {
+                tracing::debug!(%error, "a request waits for a connection that is in use");
+                self.call(function, values).await
+            }
+        }
+    }
+
+    /// The same over the connection if it is open and not in use, or not at all. To be finished even if it is given up:
+    /// so nobody loses the connection over it.
+    pub(crate) async fn call_if_idle(
+        self: &Arc<Self>,
+        function: &str,
+        values: &[Value],
+    ) -> Option<Result<String, StoreError>> {
+        let mut slot = self.slot.try_lock().ok()?;
+        if slot.connection.as_ref().is_none_or(D::is_closed) || self.left_behind.load(Ordering::Acquire) {
+            return None;
+        }
+        let answer = tokio::time::timeout(HELD, self.call_in(&mut slot, function, values)).await;
+        Some(answer.unwrap_or_else(|_| {
+            Err(StoreError::indeterminate(format!("the database has not answered within {HELD:?}")))
+        }))
+    }
+
+    /// Calls [`call_if_idle`](Line::call_if_idle) once per connection: for whoever may hand over or take over, so that it
+    /// is not the first one that the server does on this connection. Nothing depends on it.
+    pub(crate) async fn rehearse(self: Arc<Self>) {
+        if D::REHEARSES && !self.rehearsed.swap(true, Ordering::AcqRel) {
+            match self.call_if_idle("rehearse", &[]).await {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => tracing::debug!(%error, "a hand-over was not rehearsed"),
+                None => self.rehearsed.store(false, Ordering::Release),
+            }
+        }
+    }
+
+    async fn call_in(
+        self: &Arc<Self>,
+        slot: &mut Slot<D::Connection>,
+        function: &str,
+        values: &[Value],
+    ) -> Result<String, StoreError> {
+        let connection = match slot.connection.take().filter(|connection| !D::is_closed(connection)) {
             Some(connection) => connection,
-            None => self.open(&mut slot).await?,
+            None => {
+                self.rehearsed.store(false, Ordering::Release);
+                self.open(slot).await?
+            }
         };
+        let (connection, answer) = self.call_over(connection, function, values).await;
+        slot.uses += 1;
+        slot.connection = connection;
+        answer
+    }
+
+    /// Gives the connection back if it can be used for the next call.
+    async fn call_over(
+        &self,
+        mut connection: D::Connection,
+        function: &str,
+        values: &[Value],
+    ) -> (Option<D::Connection>, Result<String, StoreError>) {
         if self.left_behind.load(Ordering::Acquire) {
-            self.database.cancel(&mut connection, &self.mark).await?;
+            if let Err(error) = self.database.cancel(&mut connection, &self.mark).await {
+                return (None, Err(error));
+            }
             self.left_behind.store(false, Ordering::Release);
         }
         let under_way = UnderWay(Some(&self.left_behind));
         let answer = self.database.call(&mut connection, &self.mark, function, values).await;
         under_way.answered();
-        slot.uses += 1;
-        if answer.as_ref().map_or_else(|failure| failure.answered, |_| true) {
-            slot.connection = Some(connection);
+        match answer {
+            Ok(answer) => (Some(connection), Ok(answer)),
+            Err(failure) => (failure.answered.then_some(connection), Err(failure.error)),
         }
-        answer.map_err(|failure| failure.error)
     }
 }

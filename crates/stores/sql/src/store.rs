@@ -1,6 +1,7 @@
 //! The contract, verb by verb.
 
 use std::any::Any;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +26,12 @@ use crate::words::{
 
 /// Sessions and leases in an SQL database.
 ///
-/// One connection stays open, for the session alone (opening, renewing, closing); where the database can listen on a
-/// connection that is called over, it listens too. Requests about elections have another, and whoever reads the history
-/// shares a third and takes turns on it, so that no reader keeps a claim waiting, and neither keeps a renewal waiting.
-/// These are closed when nobody has used them for a while. The application's own transactions have one of their own.
+/// One connection stays open, for the session (opening, renewing, closing); where the database can listen on a
+/// connection that is called over, it listens too. What a hand-over takes, a resignation and a read, goes over it as
+/// well if it is not in use; if it is in use when the session is to be renewed, that opens another for itself. All other
+/// requests about elections have a second one, and whoever reads the history shares a third and takes turns on it, so
+/// that no reader keeps a claim waiting, and neither keeps a renewal waiting. These are closed when nobody has used them
+/// for a while. The application's own transactions have one of their own.
 /// Dropping the store ends all of them; a future that is dropped leaves its request in an unknown state, and the store
 /// usable.
 pub struct SqlStore<D: Database> {
@@ -102,10 +105,66 @@ impl<D: Database> SqlStore<D> {
         R: Send + 'static,
     {
         let line = Arc::clone(line);
+        self.answer(self.engine.run(async move { line.call(function, &values).await }), meant)
+    }
+
+    /// The same for the session: nothing else of this node keeps it waiting.
+    fn call_at_once<T, R>(
+        &self,
+        function: &'static str,
+        values: Vec<Value>,
+        fresh: bool,
+        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'static,
+    ) -> Pending<'_, Reply<R>>
+    where
+        T: DeserializeOwned + Send + 'static,
+        R: Send + 'static,
+    {
+        let line = Arc::clone(&self.session);
+        let call = async move {
+            if fresh {
+                line.reset();
+            }
+            line.call_at_once(function, &values).await
+        };
+        self.answer(self.engine.run(call), meant)
+    }
+
+    /// The same for a request of a hand-over, which finds the connection of the session open when it comes.
+    fn call_soon<T, R>(
+        &self,
+        function: &'static str,
+        values: Vec<Value>,
+        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'static,
+    ) -> Pending<'_, Reply<R>>
+    where
+        T: DeserializeOwned + Send + 'static,
+        R: Send + 'static,
+    {
+        let (session, elections, values) =
+            (Arc::clone(&self.session), Arc::clone(&self.elections), Arc::new(values));
+        let again = Arc::clone(&values);
+        let call = async move {
+            match self.engine.finish(async move { session.call_if_idle(function, &values).await }).await? {
+                Some(answer) => answer,
+                None => self.engine.run(async move { elections.call(function, &again).await }).await,
+            }
+        };
+        self.answer(call, meant)
+    }
+
+    fn answer<'a, T, R>(
+        &'a self,
+        call: impl Future<Output = Result<String, StoreError>> + Send + 'a,
+        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'a,
+    ) -> Pending<'a, Reply<R>>
+    where
+        T: DeserializeOwned + Send + 'a,
+        R: Send + 'a,
+    {
         Box::pin(async move {
-            let text = self.engine.run(async move { line.call(function, &values).await }).await?;
             // Not on the engine's thread: a long answer takes a while to read, and a renewal may be due there.
-            let told = understood::<Answer<T>>(&text)?.told()?;
+            let told = understood::<Answer<T>>(&call.await?)?.told()?;
             Ok(Told { store: told.store, value: meant(told.value)? })
         })
     }
@@ -209,7 +268,7 @@ impl<D: Database> Store for SqlStore<D> {
             maybe(over.as_deref()),
             some(request.over.map(|stamp| stamp.sequence))?,
         ];
-        self.call(&self.session, "open", values, |words: OpenWords| match (words.ttl_ms, words.occupant) {
+        self.call_at_once("open", values, false, |words: OpenWords| match (words.ttl_ms, words.occupant) {
             (Some(ttl), _) => Ok(Opening::Opened { ttl: Duration::from_millis(ttl) }),
             (None, Some(pulse)) => Ok(Opening::Occupied { pulse: pulse.meant()? }),
             (None, None) => Err(foreign("half an answer")),
@@ -218,15 +277,8 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
         let values = values![self.namespace(), text(&session.to_string()), whole(sequence)?];
-        let renewed = self.call(&self.session, "renew", values, |words: RenewWords| {
+        self.call_at_once("renew", values, attempt > 1, |words: RenewWords| {
             Ok(Renewal { previous: words.previous, notices: words.notices, grants: words.grants })
-        });
-        let line = Arc::clone(&self.session);
-        Box::pin(async move {
-            if attempt > 1 {
-                line.reset().await;
-            }
-            renewed.await
         })
     }
 
@@ -257,9 +309,7 @@ impl<D: Database> Store for SqlStore<D> {
         });
         Box::pin(async move {
             let told = claimed.await?;
-            if matches!(told.value, Standing::Refused { .. }) {
-                self.elections.rehearse(&self.engine);
-            }
+            self.engine.spawn(Arc::clone(&self.session).rehearse());
             Ok(told)
         })
     }
@@ -275,17 +325,17 @@ impl<D: Database> Store for SqlStore<D> {
             maybe(request.to.as_ref().map(NodeId::as_str)),
             recorded(request.cause),
         ];
-        self.call(&self.elections, "resign", values, |_: Done| Ok(()))
+        self.call_soon("resign", values, |_: Done| Ok(()))
     }
 
     fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
         let values = vec![self.namespace(), self.kept(), text(&session.to_string()), recorded(cause)];
-        self.call(&self.session, "close", values, |_: Done| Ok(()))
+        self.call_at_once("close", values, false, |_: Done| Ok(()))
     }
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
         let values = vec![self.namespace(), text(election.as_str())];
-        self.call(&self.elections, "look", values, |words: SeenWords| {
+        self.call_soon("look", values, |words: SeenWords| {
             words.seen.map_or_else(|| Ok(Record::default()), |seen| seen.meant())
         })
     }

@@ -79,8 +79,7 @@ pub async fn an_idle_node_keeps_only_the_connections_that_it_needs<S: SqlServer>
     until(&server, "SELECT COUNT(*) >= 1 FROM {t}candidates").await;
     soon(a.store().events(EventQuery::default())).await.unwrap();
     soon(async {
-        // A candidate looks more often than unused connections are closed.
-        while server.connections().await != 2 * S::CONNECTIONS + 1 {
+        while server.connections().await != 2 * S::CONNECTIONS {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     })
