@@ -22,7 +22,7 @@ pub struct Line<D: Database> {
     /// Names this line to the server.
     mark: String,
     left_behind: AtomicBool,
-    /// Whether a hand-over was rehearsed on this connection.
+    /// Whether [`rehearse`](Line::rehearse) was called on this connection.
     rehearsed: AtomicBool,
 }
 
@@ -34,8 +34,7 @@ struct Slot<C> {
     has_closer: bool,
 }
 
-/// How long a connection that nobody uses is kept, unless it is the one that stays: longer than the pause between two
-/// looks of a candidate with the default ttl.
+/// How long a connection that nobody uses is kept, unless it is the one that stays.
 const KEPT: Duration = Duration::from_secs(10);
 
 /// How long a request that was given up may use a connection that others want to use: then that is closed.

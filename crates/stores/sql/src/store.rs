@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -12,7 +12,7 @@ use tenure_core::{
 use tenure_store::{
     Candidate, Capabilities, Cause, Claim, Declaration, Deletion, EventQuery, EventRecord, ExpiryJudge,
     Finding, HealthReport, Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned,
-    Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl, Succession, Told,
+    Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl, Told,
 };
 
 use crate::database::{Database, Value};
@@ -27,9 +27,9 @@ use crate::words::{
 /// Sessions and leases in an SQL database.
 ///
 /// One connection stays open, for the session (opening, renewing, closing); where the database can listen on a
-/// connection that is called over, it listens too. What a hand-over takes, a resignation and a read, goes over it as
-/// well if it is not in use; if it is in use when the session is to be renewed, that opens another for itself. All other
-/// requests about elections have a second one, and whoever reads the history shares a third and takes turns on it, so
+/// connection that is called over, it listens too. What an election waits for, a resignation, a take-over and a
+/// successor's read, goes over it as well if it is not in use; if it is in use when the session is to be renewed, that
+/// opens another for itself. All other requests about elections have a second one, and whoever reads the history shares a third and takes turns on it, so
 /// that no reader keeps a claim waiting, and neither keeps a renewal waiting. These are closed when nobody has used them
 /// for a while. The application's own transactions have one of their own.
 /// Dropping the store ends all of them; a future that is dropped leaves its request in an unknown state, and the store
@@ -41,6 +41,8 @@ pub struct SqlStore<D: Database> {
     pub(crate) elections: Arc<Line<D>>,
     history: Arc<Line<D>>,
     listeners: Arc<Listeners>,
+    /// The session that was opened last.
+    opened: Mutex<Option<SessionId>>,
     options: Options,
 }
 
@@ -71,7 +73,8 @@ impl<D: Database> SqlStore<D> {
         engine.spawn(news::listen(listening, namespace, Arc::downgrade(&listeners), Arc::clone(&session)));
         let passing = || Arc::new(Line::passing(Arc::clone(&database)));
         let (elections, history) = (passing(), passing());
-        Ok(Self { engine, database, session, elections, history, listeners, options })
+        let opened = Mutex::default();
+        Ok(Self { engine, database, session, elections, history, listeners, opened, options })
     }
 
     /// What is particular to this database.
@@ -130,7 +133,7 @@ impl<D: Database> SqlStore<D> {
         self.answer(self.engine.run(call), meant)
     }
 
-    /// The same for a request of a hand-over, which finds the connection of the session open when it comes.
+    /// The same for a request that an election waits for: the connection of the session is open when it comes.
     fn call_soon<T, R>(
         &self,
         function: &'static str,
@@ -240,7 +243,6 @@ pub(crate) use values;
 impl<D: Database> Store for SqlStore<D> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            succession: Succession::Race,
             expiry: ExpiryJudge::Candidate,
             news: self.database.news(),
             sessions: Sessions::Anywhere,
@@ -248,6 +250,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.session);
         // Rounded up: rivals wait for what the row says, so it must not be less than was granted.
         let ttl = u64::try_from(request.ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let supersedes = request.supersedes.map(|session| session.to_string());
@@ -275,10 +278,17 @@ impl<D: Database> Store for SqlStore<D> {
         })
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         let values = values![self.namespace(), text(&session.to_string()), whole(sequence)?];
         self.call_at_once("renew", values, attempt > 1, |words: RenewWords| {
-            Ok(Renewal { previous: words.previous, notices: words.notices, grants: words.grants })
+            let RenewWords { previous, notices, grants, waits_for } = words;
+            let waits_for = waits_for.into_iter().map(ElectionWords::meant).collect::<Result<_, _>>()?;
+            Ok(Renewal { previous, notices, grants, waits_for })
         })
     }
 
@@ -291,22 +301,16 @@ impl<D: Database> Store for SqlStore<D> {
             text(request.election.as_str()),
             whole(request.attempt)?,
             Value::Small(request.priority),
-            some(request.outwaited.map(Term::number))?,
             maybe(over.as_deref()),
             some(request.over.map(|stamp| stamp.sequence))?,
             Value::Flag(request.tell_only),
             whole(request.above.number())?,
             some(request.since.map(Term::number))?,
         ];
-        let claimed = self.call(&self.elections, "claim", values, |words: ClaimWords| {
-            match (words.granted, words.seen) {
-                (Some(term), _) => Ok(Standing::Leading { term: Term::new(term) }),
-                (None, Some(seen)) => {
-                    Ok(Standing::Refused { seen: seen.meant()?, outranked: words.outranked })
-                }
-                (None, None) => Err(foreign("half an answer")),
-            }
-        });
+        let claimed = match request.over {
+            Some(_) => self.call_soon("claim", values, ClaimWords::meant),
+            None => self.call(&self.elections, "claim", values, ClaimWords::meant),
+        };
         Box::pin(async move {
             let told = claimed.await?;
             self.engine.spawn(Arc::clone(&self.session).rehearse());
@@ -334,7 +338,9 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
-        let values = vec![self.namespace(), text(election.as_str())];
+        let session =
+            self.opened.lock().unwrap_or_else(PoisonError::into_inner).map(|session| session.to_string());
+        let values = vec![self.namespace(), text(election.as_str()), maybe(session.as_deref())];
         self.call_soon("look", values, |words: SeenWords| {
             words.seen.map_or_else(|| Ok(Record::default()), |seen| seen.meant())
         })

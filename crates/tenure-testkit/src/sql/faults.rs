@@ -8,7 +8,7 @@ use tenure_store::{StoreError, clock};
 
 use super::SqlServer;
 use super::stage::{
-    ELECTION, ask, brief, calm, claiming, connect, lead, open, renewals, soon, stand, start, until, win,
+    ask, brief, calm, claiming, connect, lead, open, renewals, soon, stand, start, until, win,
 };
 use crate::cut::a_leader_that_is_cut_off_is_succeeded;
 use crate::proxy::Proxy;

@@ -40,7 +40,7 @@ macro_rules! sql_suite {
                 work_that_was_given_up_keeps_no_successor_waiting,
                 a_successor_is_not_granted_the_lease_while_the_work_runs,
                 a_long_transaction_does_not_stop_renewals;
-            idle: idle_nodes_renew_and_look_once_per_interval_and_do_nothing_else,
+            idle: idle_nodes_renew_once_per_interval_and_ask_nothing_else,
                 an_idle_node_keeps_only_the_connections_that_it_needs;
             people: three_that_come_at_once_make_the_tables_once, tables_of_a_newer_tenure_are_left_alone,
                 a_server_that_is_down_is_named, a_person_reads_who_leads;
