@@ -80,6 +80,11 @@ pub trait Database: Sized + Send + Sync + 'static {
         values: &[Value],
     ) -> impl Future<Output = Result<String, Failure>> + Send;
 
+    /// Sees to what the server still does for a call after its answer, so that the next one does not wait for it.
+    fn settle(&self, _connection: &mut Self::Connection) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Whether it tells of changes.
     fn news(&self) -> News;
 

@@ -43,25 +43,14 @@ impl Engine {
         task: impl Future<Output = Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         let mut task = Cancelled(self.handle.spawn(task));
-        (&mut task.0).await.unwrap_or_else(|_| Err(ended()))
-    }
-
-    /// The same, but what is dropped is carried out all the same.
-    pub(crate) async fn finish<T: Send + 'static>(
-        &self,
-        task: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.handle.spawn(task).await.map_err(|_| ended())
+        let ended = (&mut task.0).await;
+        ended.unwrap_or_else(|_| Err(StoreError::indeterminate("the store's thread ended over the request")))
     }
 
     /// Runs something there until the engine ends.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(task);
     }
-}
-
-fn ended() -> StoreError {
-    StoreError::indeterminate("the store's thread ended over the request")
 }
 
 struct Cancelled<T>(JoinHandle<T>);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_store::{StoreError, clock};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 use crate::database::{Database, Value};
 
@@ -37,7 +37,7 @@ struct Slot<C> {
 /// How long a connection that nobody uses is kept, unless it is the one that stays.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// How long a request that was given up may use a connection that others want to use: then that is closed.
+/// How long a request may use a connection that others want to use: then that is closed.
 const HELD: Duration = Duration::from_secs(5);
 
 /// A request under way: dropped before it was answered, it is left behind.
@@ -146,31 +146,43 @@ impl<D: Database> Line<D> {
         }
     }
 
-    /// The same over the connection if it is open and not in use, or not at all. To be finished even if it is given up:
-    /// so nobody loses the connection over it.
+    /// The same over the connection if it is open and not in use; else it answers `None`. It is finished even if nobody
+    /// waits for the answer any more: so nobody loses the connection over it.
     pub(crate) async fn call_if_idle(
-        self: &Arc<Self>,
-        function: &str,
-        values: &[Value],
-    ) -> Option<Result<String, StoreError>> {
-        let mut slot = self.slot.try_lock().ok()?;
-        if slot.connection.as_ref().is_none_or(D::is_closed) || self.left_behind.load(Ordering::Acquire) {
-            return None;
+        self: Arc<Self>,
+        function: &'static str,
+        values: Arc<Vec<Value>>,
+        answered: oneshot::Sender<Option<Result<String, StoreError>>>,
+    ) {
+        let is_ready = |slot: &MutexGuard<'_, Slot<D::Connection>>| {
+            slot.connection.as_ref().is_some_and(|connection| !D::is_closed(connection))
+                && !self.left_behind.load(Ordering::Acquire)
+        };
+        let Some(mut slot) = self.slot.try_lock().ok().filter(is_ready) else {
+            let _ = answered.send(None);
+            return;
+        };
+        let finished = tokio::time::timeout(HELD, async {
+            let answer = self.call_in(&mut slot, function, &values).await;
+            let _ = answered.send(Some(answer));
+            if let Some(connection) = &mut slot.connection {
+                self.database.settle(connection).await;
+            }
+        });
+        if finished.await.is_err() {
+            slot.connection = None;
         }
-        let answer = tokio::time::timeout(HELD, self.call_in(&mut slot, function, values)).await;
-        Some(answer.unwrap_or_else(|_| {
-            Err(StoreError::indeterminate(format!("the database has not answered within {HELD:?}")))
-        }))
     }
 
-    /// Calls [`call_if_idle`](Line::call_if_idle) once per connection: for whoever may hand over or take over, so that it
-    /// is not the first one that the server does on this connection. Nothing depends on it.
+    /// Calls the function `rehearse` once per connection, if it is idle. Nothing depends on it.
     pub(crate) async fn rehearse(self: Arc<Self>) {
         if D::REHEARSES && !self.rehearsed.swap(true, Ordering::AcqRel) {
-            match self.call_if_idle("rehearse", &[]).await {
-                Some(Ok(_)) => {}
-                Some(Err(error)) => tracing::debug!(%error, "a hand-over was not rehearsed"),
-                None => self.rehearsed.store(false, Ordering::Release),
+            let (answered, answer) = oneshot::channel();
+            Arc::clone(&self).call_if_idle("rehearse", Arc::default(), answered).await;
+            match answer.await {
+                Ok(Some(Ok(_))) => {}
+                Ok(None) => self.rehearsed.store(false, Ordering::Release),
+                failed => tracing::debug!(?failed, "a hand-over was not rehearsed"),
             }
         }
     }

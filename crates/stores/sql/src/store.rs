@@ -14,6 +14,7 @@ use tenure_store::{
     Finding, HealthReport, Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned,
     Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl, Told,
 };
+use tokio::sync::oneshot;
 
 use crate::database::{Database, Value};
 use crate::engine::Engine;
@@ -144,13 +145,14 @@ impl<D: Database> SqlStore<D> {
         T: DeserializeOwned + Send + 'static,
         R: Send + 'static,
     {
-        let (session, elections, values) =
-            (Arc::clone(&self.session), Arc::clone(&self.elections), Arc::new(values));
-        let again = Arc::clone(&values);
+        let (values, (answered, answer)) = (Arc::new(values), oneshot::channel());
+        let (session, elections) = (Arc::clone(&self.session), Arc::clone(&self.elections));
         let call = async move {
-            match self.engine.finish(async move { session.call_if_idle(function, &values).await }).await? {
-                Some(answer) => answer,
-                None => self.engine.run(async move { elections.call(function, &again).await }).await,
+            self.engine.spawn(session.call_if_idle(function, Arc::clone(&values), answered));
+            match answer.await {
+                Ok(Some(answer)) => answer,
+                Ok(None) => self.engine.run(async move { elections.call(function, &values).await }).await,
+                Err(_) => Err(StoreError::indeterminate("the database did not answer in time")),
             }
         };
         self.answer(call, meant)
