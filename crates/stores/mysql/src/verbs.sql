@@ -307,7 +307,7 @@ END
 //
 DROP PROCEDURE IF EXISTS tenure_rehearse
 //
--- The server reads and parses a procedure when a connection first calls it. So whoever stands calls the parts of a
+-- The server reads and parses a procedure when a connection first calls it. So whoever waits calls the parts of a
 -- take-over and of a hand-over on its connection beforehand: nothing of it is kept, nothing waits for the disk, and nobody hears of it.
 CREATE PROCEDURE tenure_rehearse() MODIFIES SQL DATA
 BEGIN

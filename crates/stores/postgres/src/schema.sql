@@ -570,7 +570,7 @@ BEGIN
 END $$;
 
 -- The server plans each statement of a function when a connection first comes to it, which takes longer than all
--- that they do. So whoever stands plays a take-over and a hand-over on its connection beforehand: nothing of it is kept,
+-- that they do. So whoever waits plays a take-over and a hand-over on its connection beforehand: nothing of it is kept,
 -- nothing waits for the disk, and nobody hears of it.
 CREATE FUNCTION {schema}.rehearse() RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE

@@ -315,7 +315,9 @@ impl<D: Database> Store for SqlStore<D> {
         };
         Box::pin(async move {
             let told = claimed.await?;
-            self.engine.spawn(Arc::clone(&self.session).rehearse());
+            if matches!(told.value, Standing::Waiting { .. }) {
+                self.engine.spawn(Arc::clone(&self.session).rehearse());
+            }
             Ok(told)
         })
     }

@@ -84,3 +84,31 @@ pub async fn an_idle_node_keeps_only_the_connections_that_it_needs<S: SqlServer>
     renewals(&b, 1).await;
     soon(leadership.resign()).await.unwrap();
 }
+
+/// The others learn of their new leader with their renewals.
+pub async fn a_hand_over_takes_one_write_and_one_read_however_many_stand<S: SqlServer>() {
+    let server = S::start_talkative();
+    let leader = start(calm("leader"), &server.url()).await;
+    let leadership = lead(&leader).await;
+    let successor = start(calm("successor"), &server.url()).await;
+    let elected = stand(&successor);
+    until(&server, "SELECT COUNT(*) >= 1 FROM {t}candidates").await;
+    let mut others = Vec::new();
+    for number in 0..8 {
+        let other = start(calm(&format!("other {number}")), &server.url()).await;
+        others.push((stand(&other), other));
+    }
+    until(&server, "SELECT COUNT(*) >= 9 FROM {t}candidates").await;
+    for (_, other) in &others {
+        renewals(other, 2).await;
+    }
+    let before = server.called().len();
+    soon(leadership.resign()).await.unwrap();
+    soon(elected).await.unwrap().check().unwrap();
+    for (_, other) in &others {
+        renewals(other, 1).await;
+    }
+    let mut called = server.called().split_off(before);
+    called.retain(|function| !["renew", "listen"].contains(&&**function));
+    assert_eq!(called, ["resign", "look"]);
+}

@@ -41,7 +41,8 @@ macro_rules! sql_suite {
                 a_successor_is_not_granted_the_lease_while_the_work_runs,
                 a_long_transaction_does_not_stop_renewals;
             idle: idle_nodes_renew_once_per_interval_and_ask_nothing_else,
-                an_idle_node_keeps_only_the_connections_that_it_needs;
+                an_idle_node_keeps_only_the_connections_that_it_needs,
+                a_hand_over_takes_one_write_and_one_read_however_many_stand;
             people: three_that_come_at_once_make_the_tables_once, tables_of_a_newer_tenure_are_left_alone,
                 a_server_that_is_down_is_named, a_person_reads_who_leads,
                 a_server_with_few_connections_to_spare_is_told_for_how_many_nodes_they_do;
