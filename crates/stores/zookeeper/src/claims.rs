@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tenure_core::{Standing, Term};
+use tenure_core::{SessionId, Standing, Term};
 use tenure_store::{Claim, StoreError};
 use zookeeper_client::{CreateMode, MultiWriteResult};
 
@@ -14,11 +14,16 @@ use crate::inner::{Inner, Line, Tenant, lock, settle};
 use crate::multi::{Multi, Stopped};
 use crate::news;
 use crate::paths::Place;
+use crate::seats::Seat;
 use crate::view::{Pulses, View};
 
 pub(crate) async fn claim(inner: &Arc<Inner>, claim: &Claim) -> Result<Standing, StoreError> {
     let tenant = inner.expect_tenant(claim.session).await?;
     let confirmed = Confirmed::default();
+    // Most likely it has to wait on.
+    if tenant.seat(&claim.election, Seat::looks) {
+        confirmed.make_sure(&tenant.line()).await?;
+    }
     settle(|| attempt(inner, &tenant, claim, &confirmed)).await
 }
 
@@ -38,9 +43,14 @@ impl Confirmed {
         if self.0.load(Ordering::Relaxed) {
             return Ok(());
         }
+        self.make_sure(line).await?;
+        Err(Stopped::Stale)
+    }
+
+    async fn make_sure(&self, line: &Line) -> Result<(), StoreError> {
         line.connected.catch_up(Over::Session).await?;
         self.note();
-        Err(Stopped::Stale)
+        Ok(())
     }
 }
 
@@ -51,7 +61,8 @@ async fn attempt(
     confirmed: &Confirmed,
 ) -> Result<Standing, Stopped> {
     let (paths, line) = (inner.paths(), &tenant.line());
-    let mut view = View::read(line.client(), Over::Session, paths, &claim.election).await?;
+    let read = tenant.seat(&claim.election, |seat| seat.read.clone());
+    let (mut view, pulses) = View::with(line.client(), Over::Session, paths, &claim.election, &read).await?;
     let ended_since = claim.since.is_some_and(|since| Term::new(view.document.ended) > since);
     if ended_since || is_overtaken(tenant, claim) {
         return refused(inner, line, &view).await;
@@ -86,7 +97,7 @@ async fn attempt(
     confirmed.expect(line).await?;
     let ahead = before.checked_sub(1).map(|index| waiting[index].clone()).or_else(|| view.holder().cloned());
     note(inner, tenant, line, &view, told).await?;
-    queue(inner, tenant, line, claim, &view, before, ahead).await
+    queue(inner, tenant, line, claim, (&view, pulses), before, ahead).await
 }
 
 fn outranks(other: &Place, claim: &Claim) -> bool {
@@ -103,10 +114,7 @@ async fn lead(
 ) -> Result<Standing, Stopped> {
     let Some(place) = view.place(claim.session) else { return Err(Stopped::Stale) };
     own(inner, tenant, claim, place).await?;
-    tenant.seat(&claim.election, |seat| {
-        seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = false;
-    });
+    tenant.seat(&claim.election, |seat| seat.lead(claim.attempt));
     Ok(Standing::Leading { term })
 }
 
@@ -231,10 +239,7 @@ async fn grant(
     let done = multi.commit().await?;
     remember(tenant, claim, &done);
     forgotten.remove(line.client());
-    tenant.seat(&claim.election, |seat| {
-        seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = false;
-    });
+    tenant.seat(&claim.election, |seat| seat.lead(claim.attempt));
     if let Some(lost) = &view.document.holder {
         news::expired(inner, &lost.node, &lost.session);
     }
@@ -247,7 +252,7 @@ async fn queue(
     tenant: &Arc<Tenant>,
     line: &Line,
     claim: &Claim,
-    view: &View,
+    (view, mut pulses): (&View, Pulses),
     before: usize,
     ahead: Option<Place>,
 ) -> Result<Standing, Stopped> {
@@ -260,12 +265,13 @@ async fn queue(
         return Err(Stopped::Stale);
     }
     let holder = view.holder().map(|place| place.session);
-    let sessions = holder.into_iter().chain([ahead.session]);
-    let pulses = Pulses::read(line.client(), Over::Session, inner.paths(), sessions).await?;
+    let sessions: Vec<SessionId> = holder.into_iter().chain([ahead.session]).collect();
+    pulses.complete(line.client(), Over::Session, inner.paths(), &sessions).await?;
     lock(&inner.signs).note(&pulses);
     tenant.seat(&claim.election, |seat| {
         seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = true;
+        seat.queued = Some(before);
+        seat.read = sessions;
     });
     let before = u32::try_from(before).unwrap_or(u32::MAX);
     Ok(Standing::Queued {

@@ -14,6 +14,7 @@ use crate::inner::{Inner, Line, Tenant, lock, settle};
 use crate::layout::{DONE, Layout};
 use crate::multi::{Multi, Stopped};
 use crate::news;
+use crate::seats::Seat;
 use crate::view::{MOST, Pulses};
 
 /// Where the elections of others are.
@@ -249,8 +250,7 @@ async fn attempt(
         tenant.seat(&claim.election, |seat| {
             seat.counted = Some(own.name.clone());
             seat.place = Some(own.name.clone());
-            seat.answered = seat.answered.max(claim.attempt);
-            seat.queued = false;
+            seat.lead(claim.attempt);
         });
         return Ok(Standing::Leading { term: own.term });
     }
@@ -262,7 +262,7 @@ async fn attempt(
     tenant.seat(&claim.election, |seat| {
         seat.place = Some(own.name.clone());
         seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = true;
+        seat.queued = Some(place - 1);
     });
     let behind = inner.pulse_of(line.client(), Over::Session, ahead.owner).await?;
     Ok(Standing::Queued { ahead: u32::try_from(place).unwrap_or(u32::MAX), behind, seen })
@@ -317,7 +317,7 @@ pub(crate) async fn resign(inner: &Arc<Inner>, foreign: &Foreign, resign: &Resig
         let mut multi = Multi::new(line.client(), Over::Session);
         multi.under(&inner.paths().session(resign.session), line.number).delete(&lineup.path(own));
         multi.commit().await?;
-        tenant.seat(&resign.election, |seat| (seat.place, seat.queued) = (None, false));
+        tenant.seat(&resign.election, Seat::leave);
         Ok(())
     })
     .await;
