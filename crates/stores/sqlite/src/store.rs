@@ -11,7 +11,7 @@ use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
     EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Lease, Ledger, LedgerQuery,
     News, NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign,
-    Sessions, Store, StoreError, StoreUrl, Succession, Survey, TransactionError, UrlError,
+    Sessions, Store, StoreError, StoreUrl, Survey, TransactionError, UrlError,
 };
 
 use crate::database::Database;
@@ -163,7 +163,6 @@ fn path(url: &StoreUrl) -> Result<&str, UrlError> {
 impl Store for SqliteStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            succession: Succession::Race,
             expiry: ExpiryJudge::Candidate,
             news: if self.news.is_some() { News::Push } else { News::Poll },
             sessions: Sessions::Anywhere,
@@ -174,7 +173,12 @@ impl Store for SqliteStore {
         self.write(move |scope| verbs::open(scope, &request))
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         Box::pin(async move {
             let renew = move |database: &mut Database, _: &dyn Fn() -> bool| {
                 if attempt > 1 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rusqlite::params;
 use serde_json::{Value, json};
-use tenure_core::{Age, NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
+use tenure_core::{Age, ElectionName, NodeId, Opening, Pulse, Renewal, Sequence, SessionId, Stamp};
 use tenure_store::{Cause, EventKind, Open, Silence, StoreError, clock};
 
 use super::succession::pass_on_all;
@@ -156,7 +156,11 @@ fn forget(scope: &Scope<'_>, node: &NodeId) -> Result<(), Stop> {
 }
 
 /// One row, however much hangs from the session.
-pub(crate) fn renew(scope: &Scope<'_>, session: SessionId, sequence: Sequence) -> Result<Renewal, Stop> {
+pub(crate) fn renew(
+    scope: &Scope<'_>,
+    session: SessionId,
+    sequence: Sequence,
+) -> Result<Renewal<ElectionName>, Stop> {
     let before = live(scope, session)?;
     scope.execute(
         RENEW,
@@ -169,7 +173,7 @@ pub(crate) fn renew(scope: &Scope<'_>, session: SessionId, sequence: Sequence) -
         ],
     )?;
     let (previous, notices, grants) = (before.pulse.stamp.sequence, before.notices, before.grants);
-    Ok(Renewal { previous, notices, grants })
+    Ok(Renewal { previous, notices, grants, waits_for: Vec::new() })
 }
 
 /// Closed and unknown sessions are left as they are.
