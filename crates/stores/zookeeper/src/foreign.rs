@@ -222,7 +222,7 @@ async fn attempt(
     // For whoever comes now, too: nobody stands while it says so.
     let ended = lineup.ended > Term::NONE;
     if overtaken() || ended || claim.tell_only {
-        return Ok(Standing::Refused { seen, outranked: false });
+        return Ok(Standing::Waiting { seen });
     }
     let Some(place) = lineup.place(owner) else {
         stand(inner, foreign, tenant, &line, claim, &lineup).await?;
@@ -231,7 +231,7 @@ async fn attempt(
     let own = &lineup.entries[place];
     if place == 0 {
         if own.term <= claim.above {
-            return Ok(Standing::Refused { seen, outranked: false });
+            return Ok(Standing::Waiting { seen });
         }
         let counted = tenant.seat(&claim.election, |seat| seat.counted.as_ref() == Some(&own.name));
         if !counted {
@@ -264,8 +264,7 @@ async fn attempt(
         seat.answered = seat.answered.max(claim.attempt);
         seat.queued = Some(place - 1);
     });
-    let behind = inner.pulse_of(line.client(), Over::Session, ahead.owner).await?;
-    Ok(Standing::Queued { ahead: u32::try_from(place).unwrap_or(u32::MAX), behind, seen })
+    Ok(Standing::Waiting { seen })
 }
 
 async fn stand(

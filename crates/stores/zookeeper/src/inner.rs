@@ -304,9 +304,11 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// What a renewal tells, after one with that sequence.
-    pub(crate) fn renewal(self, previous: u64) -> Renewal {
+    /// What a renewal tells, after one with that sequence. Nothing of elections: whoever waits watches the place before
+    /// its own, and to read their records would be another request.
+    pub(crate) fn renewal(self, previous: u64) -> Renewal<ElectionName> {
         let count = |version| u64::try_from(version).unwrap_or(0);
-        Renewal { previous, notices: count(self.notices), grants: count(self.grants) }
+        let (notices, grants) = (count(self.notices), count(self.grants));
+        Renewal { previous, notices, grants, waits_for: Vec::new() }
     }
 }

@@ -1,6 +1,7 @@
 //! Connections to the ensemble: every one is opened here, and in the same way.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tenure_core::{Instant, StoreIdentity};
@@ -69,6 +70,8 @@ pub(crate) struct Link {
     given: Option<Client>,
     setup: Setup,
     own: Mutex<Option<Own>>,
+    /// What must be there was there when the first connection was opened.
+    prepared: AtomicBool,
     tick: Mutex<Option<Duration>>,
 }
 
@@ -78,7 +81,7 @@ impl Link {
         // Elections of another library can be looked at before any node of Tenure was there, and Tenure's own
         // znodes are needed for that.
         let setup = if address.foreign.is_some() { Setup::Create } else { setup };
-        Self { address, paths, given, setup, own: Mutex::new(None), tick }
+        Self { address, paths, given, setup, own: Mutex::new(None), prepared: AtomicBool::new(false), tick }
     }
 
     pub(crate) fn options(&self, mode: CreateMode) -> CreateOptions<'static> {
@@ -102,7 +105,12 @@ impl Link {
             return Ok(own.connected.clone());
         }
         let (client, wire) = self.connect(Self::connector(PATIENCE)).await?;
-        let identity = self.prepare(&client).await?;
+        let identity = if self.prepared.load(Ordering::Relaxed) {
+            self.identity(&client).await?
+        } else {
+            self.prepare(&client).await?
+        };
+        self.prepared.store(true, Ordering::Relaxed);
         let own = Own { connected: self.connected(client, identity, wire), used: clock::now() };
         Ok(slot.insert(own).connected.clone())
     }

@@ -106,7 +106,8 @@ fn tell(inner: &Arc<Inner>, election: ElectionName) {
             let inner = Arc::downgrade(inner);
             tokio::spawn(async move {
                 tokio::time::sleep(LEISURE).await;
-                if let Some(inner) = inner.upgrade() {
+                // Whoever leads meanwhile knows.
+                if let Some(inner) = inner.upgrade().filter(|inner| inner.standing_in(&election).is_some()) {
                     inner.tell(&election);
                 }
             });
@@ -139,13 +140,10 @@ pub(crate) async fn watch(
             let goes = connected.wire.unless_over(watcher.changed());
             tokio::spawn(async move {
                 goes.await;
-                if let Some(tenant) = tenant.upgrade() {
-                    lock(&tenant.watched).remove(&path);
-                    tenant.seat(&election, |seat| seat.woken = true);
-                }
-                if let Some(inner) = inner.upgrade() {
-                    inner.tell(&election);
-                }
+                let (Some(tenant), Some(inner)) = (tenant.upgrade(), inner.upgrade()) else { return };
+                lock(&tenant.watched).remove(&path);
+                tenant.seat(&election, |seat| seat.woken = true);
+                inner.listeners.post(&Hint::Named { election, node: tenant.node.clone() });
             });
         }
     }

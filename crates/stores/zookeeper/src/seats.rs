@@ -20,8 +20,8 @@ pub(crate) struct Seat {
     pub queued: Option<usize>,
     /// Something that it waits for has happened, and it has not asked since.
     pub woken: bool,
-    /// Whose last signs of life were read when it asked last.
-    pub read: Vec<SessionId>,
+    /// Who held the lease when it asked last.
+    pub holder: Option<SessionId>,
     /// In the layout of another library: the place whose lease was counted.
     pub counted: Option<String>,
 }

@@ -155,7 +155,7 @@ pub(crate) async fn renew(
     session: SessionId,
     sequence: Sequence,
     attempt: u32,
-) -> Result<Renewal, StoreError> {
+) -> Result<Renewal<ElectionName>, StoreError> {
     let asked = clock::now();
     let tenant = inner.expect_tenant(session).await?;
     // The driver looks for a server ever more seldom, and may believe in a dead connection for long.
@@ -181,7 +181,7 @@ async fn renew_after(
     tenant: &Tenant,
     mark: Mark,
     sequence: Sequence,
-) -> Result<Option<(Renewal, Mark)>, StoreError> {
+) -> Result<Option<(Renewal<ElectionName>, Mark)>, StoreError> {
     let (line, paths) = (tenant.line(), inner.paths());
     let document = tenant.pulse(sequence);
     let mut multi = Multi::new(line.client(), Over::Session);
@@ -205,7 +205,7 @@ async fn renew_anew(
     inner: &Inner,
     tenant: &Tenant,
     sequence: Sequence,
-) -> Result<(Renewal, Mark), StoreError> {
+) -> Result<(Renewal<ElectionName>, Mark), StoreError> {
     let (line, path) = (tenant.line(), inner.paths().pulse(tenant.session));
     let client = line.client();
     let document = tenant.pulse(sequence);

@@ -10,7 +10,7 @@ use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
     EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners,
     News, NodeRecord, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
-    Store, StoreError, StoreUrl, Succession, Survey, Told,
+    Store, StoreError, StoreUrl, Survey, Told,
 };
 use tokio::sync::Notify;
 use zookeeper_client::Client;
@@ -128,7 +128,6 @@ impl ZooKeeperStore {
 impl Store for ZooKeeperStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            succession: Succession::Queue,
             expiry: ExpiryJudge::Store,
             // Nobody tells of an election of others that nobody stands for.
             news: if self.inner.foreign.is_some() { News::Poll } else { News::Push },
@@ -149,7 +148,12 @@ impl Store for ZooKeeperStore {
         }))
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         self.ask_under(session, move |inner| async move {
             sessions::renew(&inner, session, sequence, attempt).await
         })
