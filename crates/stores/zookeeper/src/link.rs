@@ -285,9 +285,9 @@ impl Link {
 }
 
 /// How long a connection of a session with this life may be silent before another one is tried. The longer, the fewer
-/// pings, and the shorter the lease.
+/// pings, and the shorter the lease: this makes two of them between two renewals.
 fn silence(ttl: Duration) -> Duration {
-    ttl * 3 / 10
+    ttl / 4
 }
 
 /// The longest time between two signs of life on a connection that may be silent for so long. The driver has eight ticks in
