@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tenure_core::{ElectionName, Instant, NodeId, Renewal, SessionId, StoreIdentity, Term};
+use tenure_core::{ElectionName, Instant, NodeId, Renewal, SessionId, StoreIdentity};
 use tenure_store::{Hint, Listeners, Open, Options, StoreError};
 use tokio::sync::Notify;
 use zookeeper_client::{Client, Error};
 
 use crate::documents::{self, CandidateDocument, PulseDocument};
 use crate::error::{Over, classify};
-use crate::foreign::Foreign;
+use crate::foreign::{Foreign, Highest};
 use crate::link::{Connected, Link};
 use crate::multi::Stopped;
 use crate::paths::{Paths, Place};
@@ -27,7 +27,7 @@ pub(crate) struct Inner {
     /// Elections are those of another library.
     pub foreign: Option<Foreign>,
     /// The highest terms seen in such elections.
-    pub highest: Mutex<HashMap<ElectionName, Term>>,
+    pub highest: Mutex<HashMap<ElectionName, Highest>>,
     pub listeners: Listeners,
     /// There is another connection to hear the news on.
     pub moved: Arc<Notify>,
