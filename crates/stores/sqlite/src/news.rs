@@ -70,7 +70,7 @@ impl News {
             listeners: Arc::clone(&listeners),
             wake: Arc::clone(&wake),
         };
-        worker::spawn("tenure-news", move || listener.run())?;
+        worker::spawn("tenure-news", move || listener.run()).map_err(io::Error::other)?;
         Ok(Self { listeners, wake })
     }
 

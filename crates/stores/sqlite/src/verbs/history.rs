@@ -37,10 +37,13 @@ pub(super) fn tell(
 /// Drops what is beyond retention, but nothing after `settled`: the transition under way is kept
 /// whole.
 pub(super) fn trim(scope: &Scope<'_>, election: &str, last: i64, settled: i64) -> Result<(), Stop> {
-    scope.execute(
-        "DELETE FROM tenure_events WHERE namespace = ?1 AND election = ?2 AND sequence <= ?3",
-        params![scope.namespace, election, settled.min(last - scope.kept)],
-    )?;
+    let beyond = settled.min(last - scope.kept);
+    if beyond > 0 {
+        scope.execute(
+            "DELETE FROM tenure_events WHERE namespace = ?1 AND election = ?2 AND sequence <= ?3",
+            params![scope.namespace, election, beyond],
+        )?;
+    }
     Ok(())
 }
 
