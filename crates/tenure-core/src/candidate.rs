@@ -1,6 +1,6 @@
 //! Standing for an election: wait for the very instant at which the lease may be taken, then claim.
 
-use crate::capabilities::{ExpiryJudge, News, Succession};
+use crate::capabilities::{ExpiryJudge, News, Sessions};
 use crate::election::{Act, Candidacy, Phase, Resignation, Role, Then};
 use crate::event::Event;
 use crate::machine::{Machine, Refusal};
@@ -59,10 +59,39 @@ impl Machine {
     pub fn hint(&mut self, key: ElectionKey, now: Instant) {
         self.expire(now);
         let act = self.act_on_hint(key, now);
+        self.hinted(key, act, now);
+    }
+
+    /// Word of something about an election that concerns this node alone: it was granted the lease, or is asked to
+    /// give it up.
+    pub fn hint_named(&mut self, key: ElectionKey, now: Instant) {
+        self.expire(now);
+        let act = match self.capabilities.sessions {
+            Sessions::Anywhere => Act::Look,
+            // Who holds the session is known to the store alone.
+            Sessions::OwnConnection => self.act_on_hint(key, now),
+        };
+        self.hinted(key, act, now);
+    }
+
+    /// Word of something about an election that concerns another node alone: a candidate that is told by renewals, or
+    /// asks by itself, learns of it soon enough. But whoever observes wants to know now, and whoever leads asks whether
+    /// it still does.
+    pub fn hint_other(&mut self, key: ElectionKey, now: Instant) {
+        self.expire(now);
+        let election = self.election(key);
+        if election.observed || matches!(election.role, Role::Leading { .. }) {
+            self.hinted(key, Act::Look, now);
+        }
+    }
+
+    fn hinted(&mut self, key: ElectionKey, act: Act, now: Instant) {
         let election = self.election(key);
         if let Role::Standing(candidacy) = &mut election.role {
             match &mut candidacy.phase {
-                Phase::Asking { .. } => candidacy.hinted = true,
+                // A look finds a grant, but leaves a lease that is free to others.
+                Phase::Asking { .. } if candidacy.hinted.is_some() && act == Act::Look => {}
+                Phase::Asking { .. } => candidacy.hinted = Some(act),
                 Phase::Waiting { .. } => self.act(key, act, now),
                 Phase::Parked => {}
             }
@@ -85,7 +114,7 @@ impl Machine {
     fn act_on_hint(&mut self, key: ElectionKey, now: Instant) -> Act {
         if self.planted.has(Plant::HintIsTruth) {
             let over = self.election(key).silence.stamp();
-            return Act::Claim { over, outwaited: None };
+            return Act::Claim { over };
         }
         // A claim would be granted on the spot, without the delay that is due after a loss.
         if !self.settings.takeover_delay.is_zero() || now < self.wary_until { Act::Look } else { Act::PLAIN }
@@ -97,11 +126,12 @@ impl Machine {
     pub(crate) fn become_standing(&mut self, key: ElectionKey, since: Option<Term>, now: Instant) {
         let open = self.session.is_open();
         let act = self.act_on_hint(key, now);
+        let began_after = self.serial;
         let election = self.election(key);
         assert!(matches!(election.role, Role::Idle), "a candidate comes from nothing");
         election.since = since;
         let phase = if open { Phase::Waiting { until: now, act } } else { Phase::Parked };
-        election.role = Role::Standing(Candidacy { phase, hinted: false, failures: 0, freed: None });
+        election.role = Role::Standing(Candidacy { phase, hinted: None, told: false, began_after, failures: 0, freed: None });
         if open {
             self.act(key, act, now);
         }
@@ -137,7 +167,10 @@ impl Machine {
     pub(crate) fn unpark(&mut self, now: Instant) {
         for key in self.keys() {
             let act = self.act_on_hint(key, now);
-            if let Role::Standing(Candidacy { phase: Phase::Parked, .. }) = self.election(key).role {
+            if let Role::Standing(candidacy) = &mut self.election(key).role
+                && matches!(candidacy.phase, Phase::Parked)
+            {
+                candidacy.told = false;
                 self.act(key, act, now);
                 self.arm(key);
             }
@@ -149,7 +182,7 @@ impl Machine {
         if let Role::Standing(candidacy) = &mut self.election(key).role {
             match candidacy.phase {
                 Phase::Waiting { .. } => candidacy.phase = Phase::Waiting { until: now, act: Act::Look },
-                Phase::Asking { .. } => candidacy.hinted = true,
+                Phase::Asking { .. } => candidacy.hinted = Some(Act::Look),
                 Phase::Parked => {}
             }
         }
@@ -166,36 +199,29 @@ impl Machine {
         let session = open.id;
         let act = self.without_claim(act);
         let patience = self.patience();
-        let race = self.capabilities.succession == Succession::Race;
-        let delays = !self.settings.takeover_delay.is_zero();
         let verb = match act {
-            // In a queue, asking where we stand tells whom we wait for. But whoever asks at the head of
-            // the line is served, even while a delay is due or the store is in doubt.
-            Act::Look if race || delays || now < self.wary_until || !self.healthy => {
-                Verb::Read { election: key }
-            }
-            Act::Look | Act::Tell | Act::Claim { .. } => self.claim(key, session, act),
+            Act::Look => Verb::Read { election: key },
+            Act::Tell | Act::Claim { .. } => self.claim(key, session, act),
         };
         let flight = self.line_up(key, verb, patience, now);
         self.set_phase(key, Phase::Asking { flight, act });
     }
 
     fn claim(&mut self, key: ElectionKey, session: SessionId, act: Act) -> Verb {
-        let (over, outwaited) = match act {
-            Act::Claim { over, outwaited } => (over, outwaited),
-            Act::Look | Act::Tell => (None, None),
+        let over = match act {
+            Act::Claim { over } => over,
+            Act::Look | Act::Tell => None,
         };
         let attempt = self.next_attempt();
         let untold = self.planted.has(Plant::HighestTermUntold);
-        let impatient = self.planted.has(Plant::PriorityIgnored);
+        let immodest = self.planted.has(Plant::PriorityIgnored);
         let election = self.election(key);
         let (highest, since) = (election.highest, election.since);
         Verb::Claim {
             session,
             election: key,
             attempt,
-            priority: self.settings.priority,
-            outwaited: if impatient { Some(highest) } else { outwaited },
+            priority: if immodest { i32::MAX } else { self.settings.priority },
             over,
             tell_only: act == Act::Tell,
             above: if untold { Term::NONE } else { highest },
@@ -221,33 +247,30 @@ impl Machine {
         else {
             return;
         };
-        if let (Ok(Answer::Claim(Standing::Leading { .. })), Session::Open(open)) =
-            (&outcome, &mut self.session)
-        {
-            open.granted();
-        }
         match outcome {
-            Ok(Answer::Claim(Standing::Leading { term })) if self.healthy => {
-                self.become_leading(key, term, now);
+            Ok(Answer::Claim(Standing::Leading { term })) => self.granted(key, term, now),
+            Ok(Answer::Claim(Standing::Waiting { seen }) | Answer::Read(seen)) => {
+                self.consider(key, &seen, flight, now);
             }
-            // Granted to a node whose application has become unhealthy meanwhile: back with it.
-            Ok(Answer::Claim(Standing::Leading { term })) => {
-                let election = self.election(key);
-                election.highest = election.highest.max(term);
-                election.since.get_or_insert(term);
-                self.leave_line(key, now);
-            }
-            Ok(Answer::Claim(Standing::Queued { behind, seen, .. })) => {
-                self.consider(key, &seen, Some(behind), false, flight, now);
-            }
-            Ok(Answer::Claim(Standing::Refused { seen, outranked })) => {
-                self.consider(key, &seen, None, outranked, flight, now);
-            }
-            Ok(Answer::Read(seen)) => self.consider(key, &seen, None, false, flight, now),
             Ok(_) => self.claim_failed(key, act, Failure::Indeterminate, now),
             Err(failure) => self.claim_failed(key, act, failure, now),
         }
         self.ask_again_if_hinted(key, now);
+    }
+
+    /// The store says that our session holds the lease under this term.
+    fn granted(&mut self, key: ElectionKey, term: Term, now: Instant) {
+        if let Session::Open(open) = &mut self.session {
+            open.granted();
+        }
+        if self.healthy {
+            return self.become_leading(key, term, now);
+        }
+        // Granted to a node whose application has become unhealthy meanwhile: back with it.
+        let election = self.election(key);
+        election.highest = election.highest.max(term);
+        election.since.get_or_insert(term);
+        self.leave_line(key, now);
     }
 
     /// The claim may or may not have been granted. Asking again with the same words tells, since
@@ -269,19 +292,56 @@ impl Machine {
         let mut act = if self.settings.takeover_delay.is_zero() { act } else { Act::Look };
         if self.planted.has(Plant::ErrorMeansFree) {
             let over = self.election(key).silence.stamp();
-            act = Act::Claim { over, outwaited: None };
+            act = Act::Claim { over };
         }
         let until = now + self.pause(failures);
         self.set_phase(key, Phase::Waiting { until, act });
     }
 
     fn ask_again_if_hinted(&mut self, key: ElectionKey, now: Instant) {
-        let act = self.act_on_hint(key, now);
         if let Role::Standing(candidacy) = &mut self.election(key).role
             && matches!(candidacy.phase, Phase::Waiting { .. })
-            && std::mem::take(&mut candidacy.hinted)
+            && let Some(act) = candidacy.hinted.take()
         {
             self.act(key, act, now);
+        }
+    }
+
+    /// What a renewal told of the elections in whose line the session stands. A candidate that it did not tell of any
+    /// more looks by itself.
+    pub(crate) fn hear_of_elections(
+        &mut self,
+        waits_for: Vec<(ElectionKey, Record)>,
+        flight: Flight,
+        now: Instant,
+    ) {
+        for key in self.keys() {
+            let told = waits_for.iter().any(|(named, _)| *named == key);
+            if let Role::Standing(candidacy) = &mut self.election(key).role
+                && std::mem::replace(&mut candidacy.told, told)
+                && !told
+            {
+                self.look_anew(key, now);
+            }
+        }
+        for (key, seen) in waits_for {
+            self.told_by_renewal(key, &seen, flight, now);
+            self.arm(key);
+        }
+    }
+
+    /// Considered like the answer to a look, unless a question of our own is under way, or was answered after the
+    /// renewal was sent: what that tells is newer.
+    fn told_by_renewal(&mut self, key: ElectionKey, seen: &Record, flight: Flight, now: Instant) {
+        let epoch = self.trust.epoch;
+        let Some(election) = self.elections.get(key.index()).and_then(Option::as_ref) else { return };
+        let Role::Standing(Candidacy { phase: Phase::Waiting { .. }, began_after, .. }) = election.role else {
+            return;
+        };
+        let older = flight.serial <= began_after
+            || (seen.term < election.seen_in(epoch) && flight.serial <= election.seen_after);
+        if !older {
+            self.consider(key, seen, flight, now);
         }
     }
 
@@ -290,8 +350,6 @@ impl Machine {
         &mut self,
         key: ElectionKey,
         seen: &Record,
-        behind: Option<Pulse>,
-        outranked: bool,
         flight: Flight,
         now: Instant,
     ) {
@@ -311,15 +369,17 @@ impl Machine {
         }
         self.announce(key, seen.holder.as_ref().map(|holder| (holder.node.clone(), holder.term)));
         let look = Look { sent: flight.sent, received: now };
-        let pulse = behind.or(seen.holder.as_ref().map(|holder| holder.pulse));
-        let (at, act) = match pulse {
-            Some(pulse) if Some(pulse.stamp.session) == self.session() && !self.healthy => {
-                return self.leave_line(key, now);
+        let pulse = seen.holder.as_ref().map(|holder| holder.pulse);
+        let (at, act) = match &seen.holder {
+            Some(holder) if Some(holder.pulse.stamp.session) == self.session() => {
+                if self.takes_what_it_sees(key, holder.term, now) {
+                    return self.granted(key, holder.term, now);
+                }
+                // What the store means by it is told by a claim.
+                (now, Act::PLAIN)
             }
-            // A claim of ours whose outcome we never heard was granted: ask, and be told the term.
-            Some(pulse) if Some(pulse.stamp.session) == self.session() => (now, Act::PLAIN),
-            Some(pulse) => self.outlast(key, &pulse, look),
-            None => self.take_when_due(key, seen, outranked, now),
+            Some(holder) => self.outlast(key, &holder.pulse, look),
+            None => self.take_when_due(key, seen, now),
         };
         // The store has forgotten terms that we remember: whoever it grants the next one to must not
         // be granted one of them again. So it is told at once, however little we may claim yet.
@@ -327,6 +387,14 @@ impl Machine {
         let (at, act) = if forgotten { (now, Act::Tell) } else { (at.max(self.wary_until), act) };
         let at = if asked { at.max(now + self.pause_after_refusal(key)) } else { at };
         self.wait(key, at, act, pulse, now);
+    }
+
+    /// Whether a lease that a look shows as ours is taken for granted: it was passed on to us, or a claim of ours was
+    /// granted whose answer we never heard. A term that we have led under is not granted again. While the store is in
+    /// doubt nothing is taken from it, and a store that keeps sessions by their connection is asked under it.
+    fn takes_what_it_sees(&mut self, key: ElectionKey, term: Term, now: Instant) -> bool {
+        let anywhere = self.capabilities.sessions == Sessions::Anywhere;
+        anywhere && now >= self.wary_until && term > self.election(key).led
     }
 
     /// Whether the request under way was more than a mere look.
@@ -347,7 +415,7 @@ impl Machine {
         self.pause(failures)
     }
 
-    /// Somebody holds the lease, or stands before us: wait until it must have lapsed.
+    /// Somebody holds the lease: wait until it must have lapsed.
     fn outlast(&mut self, key: ElectionKey, pulse: &Pulse, look: Look) -> (Instant, Act) {
         let (trust, drift, planted) = (self.trust, self.settings.drift, self.planted);
         self.longest_ttl = self.longest_ttl.max(pulse.ttl);
@@ -372,22 +440,20 @@ impl Machine {
             // Before it ends a delay, a candidate makes sure that the loss is still the one it waited
             // for: the holder may have renewed, or resigned only now.
             ExpiryJudge::Candidate if !delay.is_zero() && look.received < at => (at, Act::Look),
-            ExpiryJudge::Candidate => (at, Act::Claim { over, outwaited: None }),
+            ExpiryJudge::Candidate => (at, Act::Claim { over }),
             // The store retires it by its own clock; the delay counts from when we see that it has.
             ExpiryJudge::Store if delay.is_zero() => (at, Act::PLAIN),
             ExpiryJudge::Store => (at, Act::Look),
         }
     }
 
-    /// The lease is free: take it, unless it is somebody else's to take first.
+    /// The lease is free: take it.
     fn take_when_due(
         &mut self,
         key: ElectionKey,
         seen: &Record,
-        outranked: bool,
         now: Instant,
     ) -> (Instant, Act) {
-        let courtesy = self.courtesy();
         let delay = self.takeover_delay();
         let Role::Standing(candidacy) = &mut self.election(key).role else { return (now, Act::Look) };
         let freed = match candidacy.freed {
@@ -398,9 +464,6 @@ impl Machine {
                 now
             }
         };
-        if outranked {
-            return (freed + courtesy, Act::Claim { over: None, outwaited: Some(seen.term) });
-        }
         let vacated = seen.term > Term::NONE && seen.ended < seen.term;
         (if vacated { freed + delay } else { now }, Act::PLAIN)
     }
@@ -413,12 +476,13 @@ impl Machine {
     }
 
     /// Waits for `at`, but looks again earlier where nobody would tell us of a change, or where we
-    /// must see a renewal soon in order to time it.
+    /// must see a renewal soon in order to time it: unless our own renewals tell us.
     fn wait(&mut self, key: ElectionKey, at: Instant, act: Act, pulse: Option<Pulse>, now: Instant) {
         if !self.healthy {
             let until = if act == Act::Tell { at } else { self.idle_look_at(now) };
             return self.set_phase(key, Phase::Waiting { until, act: self.without_claim(act) });
         }
+        let told = matches!(&self.election(key).role, Role::Standing(candidacy) if candidacy.told);
         let times = self.capabilities.expiry == ExpiryJudge::Candidate
             && pulse.is_some_and(|pulse| !matches!(pulse.age, Age::Exact(_)));
         let polls = self.capabilities.news == News::Poll;
@@ -433,7 +497,8 @@ impl Machine {
             Some(timed) => timed,
             None => polled,
         };
-        let polls = polls || times;
+        // What the renewals tell needs no look: neither to time a renewal nor to learn of a change.
+        let polls = (polls || times) && !told;
         let phase = if polls && look_at < at {
             Phase::Waiting { until: look_at, act: Act::Look }
         } else {

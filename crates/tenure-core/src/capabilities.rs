@@ -3,24 +3,12 @@
 /// What a store can do. The one machine handles every combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Capabilities {
-    /// What happens to a claim that is not granted.
-    pub succession: Succession,
     /// Who decides that a session is over.
     pub expiry: ExpiryJudge,
     /// How candidates learn of changes.
     pub news: News,
     /// Who may speak for a session.
     pub sessions: Sessions,
-}
-
-/// What happens to a claim that is not granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Succession {
-    /// It waits in line, and is served in order. Whoever gives the lease up grants it to the next in line by
-    /// the same write: a candidate in line claims for as long as it stands there, and is told by asking again.
-    Queue,
-    /// It holds no place; whoever claims first once the lease is free has it.
-    Race,
 }
 
 /// Who decides that a session is over.

@@ -35,8 +35,12 @@ pub(crate) struct Release {
 #[derive(Debug)]
 pub(crate) struct Candidacy {
     pub phase: Phase,
-    /// Something changed while a request was under way: ask again as soon as it is answered.
-    pub hinted: bool,
+    /// What a hint asks for that came while a request was under way: done as soon as that is answered.
+    pub hinted: Option<Act>,
+    /// The last renewal told how this election is: no look of its own is needed until the next one.
+    pub told: bool,
+    /// The last request that was made before this candidacy began: what its answer tells may be older.
+    pub began_after: u64,
     /// Claims in a row that brought nothing new.
     pub failures: u32,
     /// When the lease was first seen free under this term.
@@ -61,12 +65,12 @@ pub(crate) enum Act {
     /// Tells the store of a term that it has forgotten.
     Tell,
     /// Claims the lease.
-    Claim { over: Option<Stamp>, outwaited: Option<Term> },
+    Claim { over: Option<Stamp> },
 }
 
 impl Act {
     /// A claim on a lease that may be free.
-    pub const PLAIN: Self = Self::Claim { over: None, outwaited: None };
+    pub const PLAIN: Self = Self::Claim { over: None };
 }
 
 #[derive(Debug)]

@@ -33,7 +33,7 @@ mod time;
 mod timers;
 mod wall;
 
-pub use capabilities::{Capabilities, ExpiryJudge, News, Sessions, Succession};
+pub use capabilities::{Capabilities, ExpiryJudge, News, Sessions};
 pub use dice::Dice;
 pub use event::{Event, Reason};
 pub use failback::{Failback, FailbackAttempt, FailbackRequest};
@@ -42,8 +42,8 @@ pub use members::{Change, Members, NodeState, Sighting};
 pub use name::{ChildName, ElectionName, MAX_NAME_BYTES, NameError, Namespace, NodeId, TaskListName};
 pub use plants::{Plant, Planted};
 pub use record::{
-    Age, Holder, Opening, Petition, Pulse, Record, Renewal, Renewed, Sequence, SessionId, Stamp, Standing,
-    StoreIdentity,
+    Age, Holder, MOST_TOLD, Opening, Petition, Pulse, Record, Renewal, Renewed, Sequence, SessionId, Stamp,
+    Standing, StoreIdentity,
 };
 pub use request::{Answer, ElectionKey, Failure, Request, RequestId, Verb};
 pub use settings::{MAX_TTL, MIN_TTL, Settings, SettingsError};

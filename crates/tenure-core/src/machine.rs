@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::capabilities::{Capabilities, News};
+use crate::capabilities::Capabilities;
 use crate::dice::Dice;
 use crate::election::{Candidacy, Election, Phase, Release, Role};
 use crate::event::{Event, Reason};
@@ -435,15 +435,6 @@ impl Machine {
         let shortest = (self.settings.ttl / 100).min(Duration::from_secs(2));
         let pause = shortest.saturating_mul(1 << failures.min(5)).min(self.patience());
         self.dice.jitter(pause)
-    }
-
-    /// The courtesy that a candidate shows to one of higher priority.
-    pub(crate) fn courtesy(&self) -> Duration {
-        let slack = self.settings.ttl / 20;
-        match self.capabilities.news {
-            News::Push => slack,
-            News::Poll => slack + self.settings.poll_every,
-        }
     }
 
     pub(crate) fn arm(&mut self, key: ElectionKey) {

@@ -159,22 +159,10 @@ pub enum Standing {
         /// The term of the grant.
         term: Term,
     },
-    /// The claim waits in line. Only on stores with [`Succession::Queue`](crate::Succession).
-    Queued {
-        /// How many stand before this candidate, the holder included.
-        ahead: u32,
-        /// The last sign of life of the one directly ahead.
-        behind: Pulse,
+    /// Nothing was granted to it: the candidate waits in line.
+    Waiting {
         /// The election as it is now.
         seen: Record,
-    },
-    /// Nothing was granted.
-    Refused {
-        /// The election as it is now.
-        seen: Record,
-        /// The lease is free, but a candidate of higher priority stands; only told to a
-        /// claim that has not outwaited it.
-        outranked: bool,
     },
 }
 
@@ -194,10 +182,13 @@ pub enum Opening {
     },
 }
 
-/// What became of a renewal that found its session alive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Of how many elections one renewal tells at most.
+pub const MOST_TOLD: usize = 1_000;
+
+/// What became of a renewal that found its session alive. `E` names an election.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Renewal {
+pub struct Renewal<E> {
     /// The sequence that the store had before. Lower than one it confirmed earlier: the store
     /// was rolled back.
     pub previous: Sequence,
@@ -207,6 +198,19 @@ pub struct Renewal {
     /// How many terms were ever granted to this session. Fewer than it knows of: the store was rolled
     /// back, and has forgotten a lease that this node believes to hold.
     pub grants: u64,
+    /// The elections in whose line the session stands, as they were right after the renewal: up to [`MOST_TOLD`]
+    /// of them. A store may tell of fewer, or of none; of those the candidate asks itself.
+    pub waits_for: Vec<(E, Record)>,
+}
+
+impl<E> Renewal<E> {
+    /// The same, with other names of the elections; those without a name are left out.
+    pub fn rename<F>(self, mut name: impl FnMut(E) -> Option<F>) -> Renewal<F> {
+        let Self { previous, notices, grants, waits_for } = self;
+        let waits_for =
+            waits_for.into_iter().filter_map(|(election, seen)| Some((name(election)?, seen))).collect();
+        Renewal { previous, notices, grants, waits_for }
+    }
 }
 
 /// What the renewals of a session have told so far.

@@ -104,11 +104,9 @@ pub enum Verb {
         attempt: u64,
         /// Higher stands first.
         priority: i32,
-        /// The lease freed under this term has been left to candidates of higher priority for long enough.
-        outwaited: Option<Term>,
         /// A silent session to retire.
         over: Option<Stamp>,
-        /// Grant nothing: only take note of `above`.
+        /// Only take note of `above`.
         tell_only: bool,
         /// The highest term seen.
         above: Term,
@@ -140,13 +138,13 @@ pub enum Verb {
     },
 }
 
-/// What a store answered.
+/// What a store answered. `E` names an election.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum Answer<E = ElectionKey> {
     /// To [`Verb::Open`].
     Open(Opening),
     /// To [`Verb::Renew`].
-    Renew(Renewal),
+    Renew(Renewal<E>),
     /// To [`Verb::Claim`].
     Claim(Standing),
     /// To [`Verb::Resign`].
@@ -155,6 +153,20 @@ pub enum Answer {
     Close,
     /// To [`Verb::Read`].
     Read(Record),
+}
+
+impl<E> Answer<E> {
+    /// The same, with other names of the elections; what is told of those without a name is left out.
+    pub fn rename<F>(self, name: impl FnMut(E) -> Option<F>) -> Answer<F> {
+        match self {
+            Self::Open(opening) => Answer::Open(opening),
+            Self::Renew(renewal) => Answer::Renew(renewal.rename(name)),
+            Self::Claim(standing) => Answer::Claim(standing),
+            Self::Resign => Answer::Resign,
+            Self::Close => Answer::Close,
+            Self::Read(record) => Answer::Read(record),
+        }
+    }
 }
 
 /// Why there is no answer, as far as the machine cares.

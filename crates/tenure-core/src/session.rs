@@ -5,7 +5,7 @@ use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::plants::Plant;
 use crate::record::{Opening, Renewal, Sequence, SessionId, Stamp};
-use crate::request::{About, Answer, Failure, Flight, LONGEST_TIMEOUT, Verb, timeout};
+use crate::request::{About, Answer, ElectionKey, Failure, Flight, LONGEST_TIMEOUT, Verb, timeout};
 use crate::silence::{Look, Silence};
 use crate::time::Instant;
 use std::time::Duration;
@@ -318,7 +318,7 @@ impl Machine {
         }
     }
 
-    fn renewed(&mut self, flight: Flight, renewal: Renewal, now: Instant) {
+    fn renewed(&mut self, flight: Flight, renewal: Renewal<ElectionKey>, now: Instant) {
         let from = self.counts_from(flight, now);
         let every = self.renew_every();
         let Session::Open(open) = &self.session else { return };
@@ -351,6 +351,7 @@ impl Machine {
                 self.look_if_leading(key, now);
             }
         }
+        self.hear_of_elections(renewal.waits_for, flight, now);
         self.ask_for_grants(renewal.grants, now);
     }
 
@@ -365,10 +366,10 @@ impl Machine {
         }
         open.unclaimed = untold;
         // Also those that wait for an answer: it may have been given before the lease was passed on. And the others at
-        // once: an answer under way may be about another lease.
+        // once: an answer under way may be about another lease. But whoever was told to stand in line was granted none.
         for key in self.keys() {
-            if matches!(self.election(key).role, Role::Standing(_)) {
-                self.hint(key, now);
+            if matches!(&self.election(key).role, Role::Standing(candidacy) if !candidacy.told) {
+                self.hint_named(key, now);
             }
         }
     }

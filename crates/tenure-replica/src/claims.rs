@@ -7,13 +7,6 @@ use tenure_store::{Claim, EventKind, StoreError};
 use crate::space::{Grant, Waiting};
 use crate::transaction::Transaction;
 
-/// What stands between a claim and a grant.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Obstacle {
-    Held,
-    Outranked,
-}
-
 impl Transaction<'_> {
     /// [`Store::claim`](tenure_store::Store::claim).
     ///
@@ -25,14 +18,15 @@ impl Transaction<'_> {
         let overtaken = claim.attempt < session.barrier;
         let seen = self.record(&claim.election);
         let ended_since = claim.since.is_some_and(|since| seen.ended > since);
-        // Compared with what the candidate can have read, so before its own word raises the floor.
-        let courteous = claim.outwaited != Some(seen.term);
         if overtaken || ended_since {
-            return Ok(Standing::Refused { seen, outranked: false });
+            return Ok(Standing::Waiting { seen });
         }
 
         let election = self.space.elections.entry(claim.election.clone()).or_default();
         election.floor = election.floor.max(claim.above);
+        if claim.tell_only {
+            return Ok(Standing::Waiting { seen: self.record(&claim.election) });
+        }
         if let Some(grant) = election.grant.as_mut().filter(|grant| grant.session == claim.session) {
             grant.attempt = grant.attempt.max(claim.attempt);
             return Ok(Standing::Leading { term: grant.term });
@@ -42,26 +36,17 @@ impl Transaction<'_> {
         {
             self.retire(over);
         }
-        match self.obstacle(claim, courteous) {
-            None => {
-                let term = self.grant(&claim.election, claim.session, node, claim.attempt);
-                Ok(Standing::Leading { term })
-            }
-            Some(obstacle) => {
-                self.wait(claim, node);
-                let seen = self.record(&claim.election);
-                Ok(Standing::Refused { seen, outranked: obstacle == Obstacle::Outranked })
-            }
+        let held = self.space.elections.get(&claim.election).is_some_and(|election| election.grant.is_some());
+        let preferred = self.preferred_to(claim.priority, &claim.election);
+        if !held && preferred.is_none() {
+            let term = self.grant(&claim.election, claim.session, node, claim.attempt);
+            return Ok(Standing::Leading { term });
         }
-    }
-
-    fn obstacle(&self, claim: &Claim, courteous: bool) -> Option<Obstacle> {
-        let election = self.space.elections.get(&claim.election)?;
-        if election.grant.is_some() || claim.tell_only {
-            return Some(Obstacle::Held);
+        self.wait(claim, node);
+        if !held {
+            self.pass_on(&claim.election, preferred);
         }
-        let outranks = |rival: &Waiting| rival.session != claim.session && rival.priority > claim.priority;
-        (courteous && election.waiting.iter().any(outranks)).then_some(Obstacle::Outranked)
+        Ok(Standing::Waiting { seen: self.record(&claim.election) })
     }
 
     pub(crate) fn grant(

@@ -22,5 +22,5 @@ mod space;
 mod succession;
 mod transaction;
 
-pub use replica::{Ages, Moment, News, Replica};
+pub use replica::{Ages, Moment, Replica};
 pub use transaction::Transaction;

@@ -1,10 +1,10 @@
 //! All that a store keeps, and the one way to change it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use tenure_core::{Age, ElectionName, Instant, Namespace};
-use tenure_store::{Hint, Listeners, Options};
+use tenure_core::{Age, Instant, Namespace};
+use tenure_store::{Changes, Options};
 
 use crate::space::Space;
 use crate::transaction::Transaction;
@@ -57,48 +57,28 @@ pub struct Replica {
     spaces: BTreeMap<Namespace, Space>,
 }
 
-/// What a transaction changed: what readers are to be told of, once it is visible to them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[must_use]
-pub struct News {
-    elections: BTreeSet<ElectionName>,
-    nodes: bool,
-}
-
-impl News {
-    /// Tells those who listen.
-    pub fn post(self, listeners: &Listeners) {
-        self.elections.into_iter().for_each(|name| listeners.post(&Hint::Election(name)));
-        if self.nodes {
-            listeners.post(&Hint::Nodes);
-        }
-    }
-}
-
 impl Replica {
-    /// Applies a verb as a whole, at one moment.
+    /// Applies a verb as a whole, at one moment. What it has changed is told to readers once it is visible to them.
     pub fn transact<T>(
         &mut self,
         options: &Options,
         moment: Moment,
         verb: impl FnOnce(&mut Transaction<'_>) -> T,
-    ) -> (T, News) {
+    ) -> (T, Changes) {
         let mut transaction = Transaction {
             space: self.spaces.entry(options.namespace.clone()).or_default(),
             settled: self.last_event,
             last_event: &mut self.last_event,
             retention: options.retention,
             moment,
-            changed: BTreeSet::new(),
-            nodes_changed: false,
+            changes: Changes::default(),
         };
         let outcome = verb(&mut transaction);
-        let news =
-            News { elections: std::mem::take(&mut transaction.changed), nodes: transaction.nodes_changed };
+        let changes = std::mem::take(&mut transaction.changes);
         // Whoever only looked leaves no trace: replicas that were read differently stay the same.
         if transaction.space.is_empty() {
             self.spaces.remove(&options.namespace);
         }
-        (outcome, news)
+        (outcome, changes)
     }
 }

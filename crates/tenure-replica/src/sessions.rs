@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tenure_core::{NodeId, Opening, Renewal, Sequence, SessionId, Stamp};
+use tenure_core::{ElectionName, MOST_TOLD, NodeId, Opening, Renewal, Sequence, SessionId, Stamp};
 use tenure_store::{Cause, EventKind, NodeState, Open, Silence, StoreError};
 
-use crate::space::Session;
+use crate::space::{Election, Session};
 use crate::transaction::Transaction;
 
 /// So many sessions that are over are remembered per namespace: the newest, as on the SQL stores.
@@ -108,12 +108,20 @@ impl Transaction<'_> {
     ///
     /// # Errors
     /// [`StoreError::SessionLost`], and nothing changed.
-    pub fn renew(&mut self, session: SessionId, sequence: Sequence) -> Result<Renewal, StoreError> {
+    pub fn renew(
+        &mut self,
+        session: SessionId,
+        sequence: Sequence,
+    ) -> Result<Renewal<ElectionName>, StoreError> {
         let moment = self.moment;
-        let session = self.live(session)?;
-        let previous = session.sequence;
-        session.renew(sequence, &moment);
-        Ok(Renewal { previous, notices: session.notices, grants: session.grants })
+        let renewed = self.live(session)?;
+        let previous = renewed.sequence;
+        renewed.renew(sequence, &moment);
+        let (notices, grants) = (renewed.notices, renewed.grants);
+        let waits = |election: &Election| election.waiting.iter().any(|waiting| waiting.session == session);
+        let waits_for = self.space.elections.iter().filter(|(_, election)| waits(election));
+        let waits_for = waits_for.take(MOST_TOLD).map(|(name, _)| (name.clone(), self.record(name)));
+        Ok(Renewal { previous, notices, grants, waits_for: waits_for.collect() })
     }
 
     /// [`Store::close`](tenure_store::Store::close).

@@ -1,10 +1,8 @@
 //! One verb, applied as a whole, at one instant.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 use tenure_core::{ElectionName, Holder, NodeId, Record, SessionId, Term};
-use tenure_store::{EventKind, EventRecord, Retention, StoreError};
+use tenure_store::{Changes, EventKind, EventRecord, Retention, StoreError};
 
 use crate::replica::Moment;
 use crate::space::{Session, Space};
@@ -17,10 +15,8 @@ pub struct Transaction<'a> {
     pub(crate) settled: u64,
     pub(crate) retention: Retention,
     pub(crate) moment: Moment,
-    /// The elections that this transaction has told the history about: what the news is.
-    pub(crate) changed: BTreeSet<ElectionName>,
-    /// The same of the nodes.
-    pub(crate) nodes_changed: bool,
+    /// What this transaction has told the history: what the news is.
+    pub(crate) changes: Changes,
 }
 
 impl Transaction<'_> {
@@ -51,13 +47,13 @@ impl Transaction<'_> {
         data: &Value,
     ) {
         self.append(kind, Some(election), node, term, data);
-        self.changed.insert(election.clone());
+        self.changes.note(kind, election, node);
     }
 
     /// Records what happened to a node.
     pub(crate) fn tell_of_node(&mut self, kind: EventKind, node: &NodeId, data: &Value) {
         self.append(kind, None, Some(node), Term::NONE, data);
-        self.nodes_changed = true;
+        self.changes.note_nodes();
     }
 
     fn append(

@@ -96,14 +96,11 @@ pub struct Claim {
     pub attempt: u64,
     /// Higher stands first.
     pub priority: i32,
-    /// If the lease is free and a candidate of higher priority stands, it is left to that one: unless it was
-    /// freed under this term, and has been left to others for long enough.
-    pub outwaited: Option<Term>,
     /// Retire this session first, if it still has exactly this pulse: it was silent for its
-    /// whole life. On a queue: the one directly ahead, whether it leads or waits.
+    /// whole life.
     pub over: Option<Stamp>,
-    /// Grants nothing: it only tells the store of [`Claim::above`], which it has forgotten, and that
-    /// this candidate stands. Sent while the store's history is in doubt.
+    /// Only tells the store of [`Claim::above`], which it has forgotten: nothing is granted, nobody is retired, and
+    /// the candidate is not put in line. Sent while the store's history is in doubt.
     pub tell_only: bool,
     /// The highest term that this node has seen. The granted term is above it, and the store
     /// remembers it even if the claim is refused (unless it is void, or its election was ended).
@@ -122,7 +119,6 @@ impl Claim {
             election,
             attempt,
             priority: 0,
-            outwaited: None,
             over: None,
             tell_only: false,
             above: Term::NONE,
@@ -269,10 +265,29 @@ impl Finding {
 pub enum Hint {
     /// Something about this election.
     Election(ElectionName),
+    /// Something about this election that concerns only this node: it was granted the lease, or is asked to give
+    /// it up. Nobody else needs to ask now: the others learn of a new leader with their next renewal.
+    Named {
+        /// The election.
+        election: ElectionName,
+        /// The node.
+        node: NodeId,
+    },
     /// A node has come or gone.
     Nodes,
     /// Anything: hints may have been lost.
     All,
+}
+
+impl Hint {
+    /// The election that it is about.
+    #[must_use]
+    pub const fn election(&self) -> Option<&ElectionName> {
+        match self {
+            Self::Election(election) | Self::Named { election, .. } => Some(election),
+            Self::Nodes | Self::All => None,
+        }
+    }
 }
 
 /// Hints as they come. The stream ends only when the store can give no more.
@@ -301,24 +316,29 @@ pub trait Store: Send + Sync + 'static {
     /// `attempt` counts from 1 within one renewal; from the second on, a store with connections
     /// uses a fresh one. [`StoreError::SessionLost`] if the session is closed, retired, or
     /// unknown.
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>>;
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>>;
 
     /// Stands for an election, or asks again where we stand.
     ///
     /// Granted if the lease is free (never granted, resigned, or its session is over), or if `over` retires its
-    /// holder. Holding the lease already answers
-    /// `Leading` with the same term: nothing changes. The granted term is above every term granted before and
-    /// above [`Claim::above`]. A refused claim registers the candidate, so that others see
-    /// it. [`StoreError::SessionLost`] as for [`Store::renew`].
+    /// holder: unless a candidate of higher priority is in line that was renewed within half of its ttl, by the
+    /// store's own clock. To that one it is granted by the same write. Whoever is not granted the lease is put in line.
+    /// Holding the lease already answers `Leading` with the same term: nothing changes. The granted term is above
+    /// every term granted before and above [`Claim::above`]. [`StoreError::SessionLost`] as for [`Store::renew`].
     fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>>;
 
     /// Frees the lease if this session holds it under that term, withdraws the candidate, and
     /// voids earlier claims of it that have not arrived. The term stays.
     ///
     /// The write that frees the lease grants the next term to the named candidate if it stands, or else to the first
-    /// by priority and then by arrival (on a queue: the next in the queue). A candidate that was not renewed within
-    /// half of its ttl, by the store's own clock, is passed over, unless it is named; without any other the lease is
-    /// free. The successor learns of its grant by claiming again, and from [`Renewal::grants`].
+    /// by priority and then by arrival. A candidate that was not renewed within half of its ttl, by the store's own
+    /// clock, is passed over, unless it is named; without any other the lease is free. The successor learns of its
+    /// grant by [`Hint::Named`] and a read, and from [`Renewal::grants`].
     fn resign(&self, request: Resign) -> Pending<'_, Reply<()>>;
 
     /// Closes a session: everything under it is free at once, or granted to others as by [`Store::resign`]. A store may

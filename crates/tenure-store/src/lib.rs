@@ -6,6 +6,7 @@
 //! them, one file per promise.
 
 mod cause;
+mod changes;
 pub mod clock;
 mod contract;
 pub mod environment;
@@ -22,6 +23,7 @@ mod url;
 mod vacancy;
 
 pub use cause::{Cause, Silence};
+pub use changes::Changes;
 pub use contract::{
     Candidate, Claim, Declaration, Deletion, Finding, Hint, Hints, Lease, NodeInfo, NodeRecord, Open,
     Pending, Petitioned, Reply, Resign, Store, Told,
@@ -38,6 +40,6 @@ pub use ledger::{
 pub use listeners::Listeners;
 pub use moves::Moves;
 pub use registry::newest;
-pub use tenure_core::{Capabilities, ExpiryJudge, News, NodeState, Sessions, Succession};
+pub use tenure_core::{Capabilities, ExpiryJudge, News, NodeState, Sessions};
 pub use url::{Options, Setup, StoreUrl, UrlError};
 pub use vacancy::{TermEnd, Vacancy};

@@ -1,13 +1,13 @@
 //! Hints on their way to whoever listens to a store: bounded, without repetition, and never lost
 //! silently.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
-use tenure_core::ElectionName;
+use tenure_core::{ElectionName, NodeId};
 
 use crate::contract::{Hint, Hints};
 
@@ -16,11 +16,34 @@ const CAPACITY: usize = 16_384;
 
 #[derive(Default)]
 struct Waiting {
-    elections: BTreeSet<ElectionName>,
+    /// With the only node that it concerns, if there is one.
+    elections: BTreeMap<ElectionName, Option<NodeId>>,
     nodes: bool,
     all: bool,
     closed: bool,
     waker: Option<Waker>,
+}
+
+impl Waiting {
+    /// What concerns one node, and beside that another or all, is for all to look at.
+    fn note(&mut self, election: &ElectionName, named: Option<&NodeId>) {
+        if let Some(waiting) = self.elections.get_mut(election) {
+            if waiting.as_ref() != named {
+                *waiting = None;
+            }
+        } else if self.elections.len() < CAPACITY {
+            self.elections.insert(election.clone(), named.cloned());
+        } else {
+            self.note_all();
+        }
+    }
+
+    /// Everything includes what was waiting.
+    fn note_all(&mut self) {
+        self.all = true;
+        self.nodes = false;
+        self.elections.clear();
+    }
 }
 
 #[derive(Default)]
@@ -45,18 +68,11 @@ impl Mailbox {
 
     fn post(&self, hint: &Hint) {
         self.change(|waiting| match hint {
-            Hint::Election(election) if waiting.elections.len() < CAPACITY => {
-                if !waiting.all {
-                    waiting.elections.insert(election.clone());
-                }
-            }
-            Hint::Nodes => waiting.nodes = !waiting.all,
-            // Everything includes what was waiting.
-            Hint::Election(_) | Hint::All => {
-                waiting.all = true;
-                waiting.nodes = false;
-                waiting.elections.clear();
-            }
+            _ if waiting.all => {}
+            Hint::Election(election) => waiting.note(election, None),
+            Hint::Named { election, node } => waiting.note(election, Some(node)),
+            Hint::Nodes => waiting.nodes = true,
+            Hint::All => waiting.note_all(),
         });
     }
 }
@@ -71,8 +87,11 @@ impl Stream for Inbox {
         if std::mem::take(&mut waiting.all) {
             return Poll::Ready(Some(Hint::All));
         }
-        if let Some(election) = waiting.elections.pop_first() {
-            return Poll::Ready(Some(Hint::Election(election)));
+        if let Some((election, named)) = waiting.elections.pop_first() {
+            return Poll::Ready(Some(match named {
+                Some(node) => Hint::Named { election, node },
+                None => Hint::Election(election),
+            }));
         }
         if std::mem::take(&mut waiting.nodes) {
             return Poll::Ready(Some(Hint::Nodes));
@@ -143,6 +162,24 @@ mod tests {
         assert_eq!(drain(&mut hints), [about(1), about(2), Hint::Nodes]);
         listeners.post(&about(1));
         assert_eq!(drain(&mut hints), [about(1)]);
+    }
+
+    #[test]
+    fn what_concerns_one_node_is_for_all_beside_what_concerns_another() {
+        let listeners = Listeners::default();
+        let mut hints = listeners.subscribe();
+        let mut told = |posted: &[Hint]| {
+            posted.iter().for_each(|hint| listeners.post(hint));
+            drain(&mut hints)
+        };
+        let to = |node: &str| Hint::Named {
+            election: ElectionName::new("e1").unwrap(),
+            node: NodeId::new(node).unwrap(),
+        };
+        assert_eq!(told(&[to("a"), to("a")]), [to("a")]);
+        assert_eq!(told(&[to("a"), to("b")]), [about(1)]);
+        assert_eq!(told(&[to("a"), about(1)]), [about(1)]);
+        assert_eq!(told(&[about(1), to("a")]), [about(1)]);
     }
 
     #[test]

@@ -347,7 +347,7 @@ impl Watcher {
                 () = tokio::time::sleep(self.settings.look_every), if set.is_err() => return Some(()),
                 hint = next(&mut self.hints) => match hint {
                     None => self.hints = None,
-                    Some(Hint::Election(about)) if about != *self.gate.election() => {}
+                    Some(hint) if hint.election().is_some_and(|about| about != self.gate.election()) => {}
                     Some(_) => return Some(()),
                 },
                 // It fails when nobody can be granted anything any more: the node has come to its end.

@@ -19,7 +19,7 @@ use tenure_store::{
     Arranged, Arrangement, Candidate, Cause, Claim, Declaration, Deletion, Enlistment, EventQuery,
     EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, News, NodeRecord,
     Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions, Store,
-    StoreError, Succession, Survey,
+    StoreError, Survey,
 };
 
 use crate::world::World;
@@ -67,7 +67,6 @@ impl std::fmt::Debug for MemoryStore {
 impl Store for MemoryStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            succession: Succession::Race,
             expiry: ExpiryJudge::Candidate,
             news: News::Push,
             sessions: Sessions::Anywhere,
@@ -78,7 +77,12 @@ impl Store for MemoryStore {
         self.transact(move |transaction| transaction.open(request))
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, _attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        _attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         self.transact(move |transaction| transaction.renew(session, sequence))
     }
 

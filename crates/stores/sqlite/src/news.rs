@@ -16,10 +16,10 @@ use inotify::{EventMask, Inotify, WatchMask};
 use rusqlite::{Connection, OpenFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{Mode, OFlags};
-use tenure_core::ElectionName;
-use tenure_store::{Hint, Hints, Listeners};
+use tenure_store::{Changes, Hint, Hints, Listeners};
 
 use crate::place::{FileId, file_id};
+use crate::rows::{kind, optional_name};
 use crate::worker;
 
 /// How soon to try again when the signal file cannot be watched, and how often to make sure that the
@@ -63,7 +63,7 @@ impl News {
         let mut reader = Reader::new(database, namespace);
         let watch = watch(database)?;
         // Reads where the history stands, so that what follows is news.
-        reader.read().map_err(io::Error::other)?;
+        let _ = reader.read().map_err(io::Error::other)?;
         let listener = Listener {
             reader,
             watch: Some(watch),
@@ -178,7 +178,7 @@ impl Listener {
 
     fn tell(&mut self) {
         match self.reader.read() {
-            Ok(hints) => hints.iter().for_each(|hint| self.listeners.post(hint)),
+            Ok(changes) => changes.post(&self.listeners),
             Err(error) => {
                 tracing::debug!(%error, "the news could not be read");
                 self.listeners.post(&Hint::All);
@@ -212,7 +212,7 @@ impl Reader {
         Self { database: database.to_owned(), namespace: namespace.to_owned(), opened: None, seen: None }
     }
 
-    fn read(&mut self) -> Result<Vec<Hint>, Blind> {
+    fn read(&mut self) -> Result<Changes, Blind> {
         let file = file_id(&self.database)?;
         let replaced = self.opened.as_ref().is_some_and(|(_, opened)| *opened != file);
         if replaced {
@@ -225,21 +225,13 @@ impl Reader {
             .prepare_cached("SELECT coalesce(max(id), 0) FROM tenure_events")?
             .query_row([], |row| row.get(0))?;
         let after = seen.unwrap_or(newest);
-        let names = snapshot
-            .prepare_cached("SELECT DISTINCT election FROM tenure_events WHERE id > ?1 AND namespace = ?2")?
-            .query_map((after, namespace), |row| row.get::<_, Option<String>>(0))?
-            .collect::<Result<Vec<_>, _>>()?;
+        let changes = changes(&snapshot, after, &namespace);
         drop(snapshot);
         self.seen = Some(newest);
         if replaced || newest < after {
             return Err(Blind::Replaced);
         }
-        let hint = |name: Option<String>| match name {
-            None => Some(Hint::Nodes),
-            // A name that is none was not written by us, and nobody stands for it.
-            Some(name) => ElectionName::new(name).ok().map(Hint::Election),
-        };
-        Ok(names.into_iter().filter_map(hint).collect())
+        Ok(changes?)
     }
 
     fn opened(&mut self, file: FileId) -> Result<&(Connection, FileId), rusqlite::Error> {
@@ -251,4 +243,21 @@ impl Reader {
         }
         self.opened.as_ref().ok_or(rusqlite::Error::InvalidQuery)
     }
+}
+
+/// What the events of a namespace tell that came after this one.
+fn changes(snapshot: &Connection, after: i64, namespace: &str) -> rusqlite::Result<Changes> {
+    let mut changes = Changes::default();
+    let sql = "SELECT kind, election, node FROM tenure_events WHERE id > ?1 AND namespace = ?2 ORDER BY id";
+    let mut select = snapshot.prepare_cached(sql)?;
+    let mut events = select.query((after, namespace))?;
+    while let Some(event) = events.next()? {
+        match optional_name(event, "election")? {
+            Some(election) => {
+                changes.note(kind(event)?, &election, optional_name(event, "node")?.as_ref());
+            }
+            None => changes.note_nodes(),
+        }
+    }
+    Ok(changes)
 }

@@ -10,14 +10,14 @@ use tenure_core::{ElectionName, NodeId, Opening, Record, Renewal, Sequence, Sess
 use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
     EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Lease, Ledger, LedgerQuery,
-    NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
-    Store, StoreError, StoreUrl, Succession, Survey, TransactionError, UrlError,
+    News, NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign,
+    Sessions, Store, StoreError, StoreUrl, Survey, TransactionError, UrlError,
 };
 
 use crate::database::Database;
 use crate::error::Stop;
 use crate::fence::{Ended, Fence};
-use crate::news::News;
+use crate::news;
 use crate::verbs::{self, Scope};
 use crate::worker::{self, Worker};
 use crate::writer::{Kind, Writer};
@@ -35,7 +35,7 @@ pub struct SqliteStore {
     history: Worker<Database>,
     fence: Worker<Fence>,
     /// `None` where the system cannot watch files.
-    news: Option<News>,
+    news: Option<news::News>,
     path: PathBuf,
 }
 
@@ -61,7 +61,7 @@ impl SqliteStore {
             // Now, so that a first read does not meet a file that a newer build has changed since.
             let mut reads = database.reader();
             reads.current()?;
-            let news = News::start(database.path(), database.namespace());
+            let news = news::News::start(database.path(), database.namespace());
             Ok((database, reads, news))
         };
         let (database, reads, news) = worker::apart("tenure-sqlite", connect).await?;
@@ -165,9 +165,8 @@ fn path(url: &StoreUrl) -> Result<&str, UrlError> {
 impl Store for SqliteStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            succession: Succession::Race,
             expiry: ExpiryJudge::Candidate,
-            news: if self.news.is_some() { tenure_store::News::Push } else { tenure_store::News::Poll },
+            news: if self.news.is_some() { News::Push } else { News::Poll },
             sessions: Sessions::Anywhere,
         }
     }
@@ -176,7 +175,12 @@ impl Store for SqliteStore {
         self.write(move |scope| verbs::open(scope, &request))
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         let renew = move |scope: &Scope<'_>| verbs::renew(scope, session, sequence);
         Box::pin(self.writer.write(Kind::Renewal { attempt }, renew))
     }

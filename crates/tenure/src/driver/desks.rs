@@ -85,8 +85,8 @@ impl Desks {
     pub(super) fn hint(&mut self, hint: &Hint, now: Instant) {
         for (election, desk) in &mut self.by_election {
             match hint {
-                Hint::Election(name) if name != election => {}
-                Hint::Election(_) | Hint::All => {
+                Hint::Election(about) | Hint::Named { election: about, .. } if about != election => {}
+                Hint::Election(_) | Hint::Named { .. } | Hint::All => {
                     desk.worker.hint(now);
                     if let Some(coordinator) = &mut desk.coordinator {
                         coordinator.hint(now);

@@ -176,12 +176,8 @@ impl Driver {
     }
 
     /// An answer that shows who leads.
-    pub(super) fn note_check(&self, id: RequestId, answer: &Answer) {
-        let (Answer::Read(seen)
-        | Answer::Claim(Standing::Queued { seen, .. } | Standing::Refused { seen, .. })) = answer
-        else {
-            return;
-        };
+    pub(super) fn note_check<E>(&self, id: RequestId, answer: &Answer<E>) {
+        let (Answer::Read(seen) | Answer::Claim(Standing::Waiting { seen })) = answer else { return };
         if let Some(slot) = id.election().and_then(|key| self.slots.get(key)) {
             self.whisper(|| NodeEvent::ElectionCheck {
                 election: slot.name.clone(),

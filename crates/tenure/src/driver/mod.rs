@@ -261,6 +261,14 @@ impl Driver {
                     self.machine.hint(key, now);
                 }
             }
+            Hint::Named { election, node } => {
+                let named = *node == self.info.id;
+                match self.slots.find(election) {
+                    Some(key) if named => self.machine.hint_named(key, now),
+                    Some(key) => self.machine.hint_other(key, now),
+                    None => {}
+                }
+            }
             // Who comes and goes is nothing to a candidate: its rivals' silence is.
             Hint::Nodes => {}
             Hint::All => self.machine.hint_all(now),
@@ -279,16 +287,16 @@ impl Driver {
         self.observe(&NodeEvent::StoreAsked { verb, took, answered });
         let renews = response.verb == "renew" && response.outcome.is_ok();
         let outcome = match response.outcome {
-            Ok(told) => {
+            Ok((store, answer)) => {
                 self.answered(now);
-                self.note_check(response.id, &told.1);
-                if let Answer::Open(Opening::Opened { ttl }) = &told.1 {
+                self.note_check(response.id, &answer);
+                if let Answer::Open(Opening::Opened { ttl }) = &answer {
                     self.ttl = *ttl;
                     if let Some(failback) = &mut self.failback {
                         failback.opened(*ttl);
                     }
                 }
-                Ok(told)
+                Ok((store, answer.rename(|election| self.slots.find(&election))))
             }
             Err(error) => Err(self.unanswered(response.verb, error, now)),
         };

@@ -25,7 +25,7 @@ pub(super) struct Response {
     pub id: RequestId,
     pub verb: &'static str,
     pub took: Duration,
-    pub outcome: Result<(StoreIdentity, Answer), StoreError>,
+    pub outcome: Result<(StoreIdentity, Answer<ElectionName>), StoreError>,
 }
 
 #[derive(Default)]
@@ -106,8 +106,11 @@ async fn ask(
     election: Option<ElectionName>,
     info: Option<NodeInfo>,
     cause: Cause,
-) -> Result<(StoreIdentity, Answer), StoreError> {
-    fn told<T>(reply: Reply<T>, answer: fn(T) -> Answer) -> Result<(StoreIdentity, Answer), StoreError> {
+) -> Result<(StoreIdentity, Answer<ElectionName>), StoreError> {
+    fn told<T>(
+        reply: Reply<T>,
+        answer: fn(T) -> Answer<ElectionName>,
+    ) -> Result<(StoreIdentity, Answer<ElectionName>), StoreError> {
         reply.map(|told| (told.store, answer(told.value)))
     }
     match (verb, election, info) {
@@ -120,12 +123,11 @@ async fn ask(
         }
         (Verb::Close { session }, ..) => told(store.close(session, cause).await, |()| Answer::Close),
         (
-            Verb::Claim { session, attempt, priority, outwaited, over, tell_only, above, since, election: _ },
+            Verb::Claim { session, attempt, priority, over, tell_only, above, since, election: _ },
             Some(election),
             _,
         ) => {
-            let request =
-                Claim { session, election, attempt, priority, outwaited, over, tell_only, above, since };
+            let request = Claim { session, election, attempt, priority, over, tell_only, above, since };
             told(store.claim(request).await, Answer::Claim)
         }
         (Verb::Resign { session, attempt, term, to, election: _ }, Some(election), _) => {

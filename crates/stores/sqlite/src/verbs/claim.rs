@@ -2,23 +2,15 @@
 
 use rusqlite::params;
 use serde_json::json;
-use tenure_core::{NodeId, Standing};
-use tenure_store::{Candidate, Claim, EventKind};
+use tenure_core::{NodeId, Standing, Term};
+use tenure_store::{Claim, EventKind};
 
 use super::Scope;
 use super::contest::{Contest, term};
-use super::reading::candidates;
 use super::sessions::{live, retire};
-use super::succession::Successor;
+use super::succession::{Successor, preferred};
 use crate::error::Stop;
 use crate::rows::whole;
-
-/// What stands between a claim and a grant.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Obstacle {
-    Held,
-    Outranked,
-}
 
 pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> {
     let candidate = live(scope, claim.session)?;
@@ -26,9 +18,14 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
     let overtaken = claim.attempt < candidate.barrier;
     let ended_since = claim.since.is_some_and(|since| term(contest.row.ended) > since);
     if overtaken || ended_since {
-        return Ok(Standing::Refused { seen: contest.record(), outranked: false });
+        return Ok(Standing::Waiting { seen: contest.record() });
     }
 
+    if claim.tell_only {
+        contest.row.floor = contest.row.floor.max(whole(claim.above.number())?);
+        contest.save()?;
+        return Ok(Standing::Waiting { seen: contest.record() });
+    }
     // Only the holder of this very election: to retire anybody else is not this claim's business.
     if let Some(over) = claim.over
         && contest.row.session == Some(over.session)
@@ -37,9 +34,6 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
     {
         contest = contest.reload()?;
     }
-    // Compared with what the candidate can have read, so before its own word raises the floor.
-    let read = Some(contest.record().term);
-    let courteous = claim.outwaited != read;
     contest.row.floor = contest.row.floor.max(whole(claim.above.number())?);
 
     if contest.holder.is_some() && contest.row.session == Some(claim.session) {
@@ -49,18 +43,19 @@ pub(crate) fn claim(scope: &Scope<'_>, claim: &Claim) -> Result<Standing, Stop> 
         return Ok(Standing::Leading { term: term(contest.row.term) });
     }
     start(&mut contest, &candidate.node)?;
-    match obstacle(scope, &contest, claim, &candidate.node, courteous)? {
-        None => {
-            let (session, attempt) = (claim.session, whole(claim.attempt)?);
-            grant(scope, contest, Successor { session, node: candidate.node, attempt })
-        }
-        Some(obstacle) => {
-            contest.save()?;
-            wait(scope, claim)?;
-            let outranked = obstacle == Obstacle::Outranked;
-            Ok(Standing::Refused { seen: contest.record(), outranked })
-        }
+    if contest.holder.is_some() {
+        contest.save()?;
+        wait(scope, claim)?;
+        return Ok(Standing::Waiting { seen: contest.record() });
     }
+    let Some(preferred) = preferred(scope, claim)? else {
+        let (session, attempt) = (claim.session, whole(claim.attempt)?);
+        let term = grant(scope, contest, Successor { session, node: candidate.node, attempt })?;
+        return Ok(Standing::Leading { term });
+    };
+    wait(scope, claim)?;
+    grant(scope, contest, preferred)?;
+    Ok(Standing::Waiting { seen: Contest::load(scope, &claim.election)?.record() })
 }
 
 /// The first to stand since the beginning, or since an end, starts the election.
@@ -72,28 +67,11 @@ fn start(contest: &mut Contest<'_>, node: &NodeId) -> Result<(), Stop> {
     contest.tell(EventKind::ElectionStarted, Some(node), contest.term(), &json!({}))
 }
 
-fn obstacle(
-    scope: &Scope<'_>,
-    contest: &Contest<'_>,
-    claim: &Claim,
-    node: &NodeId,
-    courteous: bool,
-) -> Result<Option<Obstacle>, Stop> {
-    if contest.holder.is_some() || claim.tell_only {
-        return Ok(Some(Obstacle::Held));
-    }
-    if !courteous {
-        return Ok(None);
-    }
-    let outranks = |rival: &Candidate| rival.node != *node && rival.priority > claim.priority;
-    Ok(candidates(scope, &claim.election)?.iter().any(outranks).then_some(Obstacle::Outranked))
-}
-
 pub(super) fn grant(
     scope: &Scope<'_>,
     mut contest: Contest<'_>,
     Successor { session, node, attempt }: Successor,
-) -> Result<Standing, Stop> {
+) -> Result<Term, Stop> {
     let previous = contest.row.leader.replace(node.clone());
     if contest.row.session.take().is_some() {
         // Its session was ended by hand, so nobody has told of its loss yet.
@@ -123,7 +101,7 @@ pub(super) fn grant(
         "DELETE FROM tenure_candidates WHERE namespace = ?1 AND election = ?2 AND session = ?3",
         params![scope.namespace, contest.name.as_str(), session.to_string()],
     )?;
-    Ok(Standing::Leading { term: term(granted) })
+    Ok(term(granted))
 }
 
 /// Registers a candidate so that others see it. Whoever asks again writes nothing, and keeps its

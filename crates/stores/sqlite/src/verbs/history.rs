@@ -8,7 +8,7 @@ use tenure_store::{EventKind, EventQuery, EventRecord, Limit};
 use super::Scope;
 use crate::error::Stop;
 use crate::moment;
-use crate::rows::{count, foreign, optional_name};
+use crate::rows::{count, kind, optional_name};
 
 const INSERT: &str = "
     INSERT INTO tenure_events (namespace, election, sequence, time, kind, node, term, data)
@@ -136,20 +136,14 @@ pub(crate) fn events(scope: &Scope<'_>, query: &EventQuery) -> Result<Vec<EventR
 }
 
 fn event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
-    let kind: String = row.get("kind")?;
     Ok(EventRecord {
         id: count(row, "id")?,
         sequence: count(row, "sequence")?,
         time: moment::from_text(&row.get::<_, String>("time")?),
-        kind: EventKind::from_name(&kind).ok_or_else(|| foreign(UnknownKind(kind)))?,
+        kind: kind(row)?,
         election: optional_name(row, "election")?,
         node: optional_name(row, "node")?,
         term: Term::new(count(row, "term")?),
         data: row.get("data")?,
     })
 }
-
-/// An event of a kind that this build does not know.
-#[derive(Debug, thiserror::Error)]
-#[error("the history tells of `{0}`, which this build does not know")]
-struct UnknownKind(String);

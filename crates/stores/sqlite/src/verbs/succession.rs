@@ -3,7 +3,7 @@
 use rusqlite::params;
 use serde_json::Value;
 use tenure_core::{ElectionName, NodeId, SessionId};
-use tenure_store::EventKind;
+use tenure_store::{Claim, EventKind};
 
 use super::Scope;
 use super::claim::grant;
@@ -21,18 +21,35 @@ pub(super) struct Successor {
     pub attempt: i64,
 }
 
-/// Who is granted a lease that is given up: the named candidate if it stands, or else the first by priority and then
-/// by arrival. A candidate that was not renewed lately, by the clock that we share with it, is probably gone, and is
-/// passed over.
+/// Who is granted a lease that is given up: the named candidate if it stands, or else the first in line.
 pub(super) fn successor(
     scope: &Scope<'_>,
     election: &ElectionName,
     named: Option<&NodeId>,
 ) -> Result<Option<Successor>, Stop> {
+    first_in_line(scope, election, named, i32::MIN)
+}
+
+/// Who is granted a lease that is free and claimed: the first in line, if its priority is higher than the claim's.
+pub(super) fn preferred(scope: &Scope<'_>, claim: &Claim) -> Result<Option<Successor>, Stop> {
+    match claim.priority.checked_add(1) {
+        Some(least) => first_in_line(scope, &claim.election, None, least),
+        None => Ok(None),
+    }
+}
+
+/// The first by priority and then by arrival. A candidate that was not renewed lately, by the clock that we share with
+/// it, is probably gone, and is passed over, unless it is named.
+fn first_in_line(
+    scope: &Scope<'_>,
+    election: &ElectionName,
+    named: Option<&NodeId>,
+    least_priority: i32,
+) -> Result<Option<Successor>, Stop> {
     let found = scope.one(
         "SELECT c.session, s.node, c.attempt
          FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
-         WHERE c.namespace = ?1 AND c.election = ?2
+         WHERE c.namespace = ?1 AND c.election = ?2 AND c.priority >= ?6
          AND CASE WHEN s.clock IS ?4 AND s.clock IS NOT NULL
                   THEN ?5 - s.renewed_boot_ns <= s.ttl_ms * iif(s.node IS ?3, 1000000, 500000)
                   ELSE s.node IS ?3 END
@@ -42,7 +59,8 @@ pub(super) fn successor(
             election.as_str(),
             named.map(NodeId::as_str),
             scope.moment.clock,
-            scope.moment.boot
+            scope.moment.boot,
+            least_priority
         ],
         |row| {
             Ok(Successor {
