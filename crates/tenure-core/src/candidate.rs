@@ -131,7 +131,14 @@ impl Machine {
         assert!(matches!(election.role, Role::Idle), "a candidate comes from nothing");
         election.since = since;
         let phase = if open { Phase::Waiting { until: now, act } } else { Phase::Parked };
-        election.role = Role::Standing(Candidacy { phase, hinted: None, told: false, began_after, failures: 0, freed: None });
+        election.role = Role::Standing(Candidacy {
+            phase,
+            hinted: None,
+            told: false,
+            began_after,
+            failures: 0,
+            freed: None,
+        });
         if open {
             self.act(key, act, now);
         }
@@ -335,7 +342,8 @@ impl Machine {
     fn told_by_renewal(&mut self, key: ElectionKey, seen: &Record, flight: Flight, now: Instant) {
         let epoch = self.trust.epoch;
         let Some(election) = self.elections.get(key.index()).and_then(Option::as_ref) else { return };
-        let Role::Standing(Candidacy { phase: Phase::Waiting { .. }, began_after, .. }) = election.role else {
+        let Role::Standing(Candidacy { phase: Phase::Waiting { .. }, began_after, .. }) = election.role
+        else {
             return;
         };
         let older = flight.serial <= began_after
@@ -346,13 +354,7 @@ impl Machine {
     }
 
     /// Decides from a record what to do next, and when.
-    fn consider(
-        &mut self,
-        key: ElectionKey,
-        seen: &Record,
-        flight: Flight,
-        now: Instant,
-    ) {
+    fn consider(&mut self, key: ElectionKey, seen: &Record, flight: Flight, now: Instant) {
         let asked = self.asked(key);
         if !self.believe(key, seen, now) {
             let until = now + self.pause(0);
@@ -448,12 +450,7 @@ impl Machine {
     }
 
     /// The lease is free: take it.
-    fn take_when_due(
-        &mut self,
-        key: ElectionKey,
-        seen: &Record,
-        now: Instant,
-    ) -> (Instant, Act) {
+    fn take_when_due(&mut self, key: ElectionKey, seen: &Record, now: Instant) -> (Instant, Act) {
         let delay = self.takeover_delay();
         let Role::Standing(candidacy) = &mut self.election(key).role else { return (now, Act::Look) };
         let freed = match candidacy.freed {

@@ -37,7 +37,7 @@ impl Transaction<'_> {
             self.retire(over);
         }
         let held = self.space.elections.get(&claim.election).is_some_and(|election| election.grant.is_some());
-        let preferred = self.preferred_to(claim.priority, &claim.election);
+        let preferred = self.preferred_to(claim);
         if !held && preferred.is_none() {
             let term = self.grant(&claim.election, claim.session, node, claim.attempt);
             return Ok(Standing::Leading { term });

@@ -91,7 +91,10 @@ mod tests {
     #[test]
     fn a_lease_that_is_passed_on_concerns_the_successor_alone() {
         let resigned = (EventKind::LeaderResigned, "a");
-        assert_eq!(told(&[resigned, (EventKind::LeaderElected, "b"), (EventKind::LeaderChanged, "b")]), only("b"));
+        assert_eq!(
+            told(&[resigned, (EventKind::LeaderElected, "b"), (EventKind::LeaderChanged, "b")]),
+            only("b")
+        );
         assert_eq!(told(&[resigned]), [Hint::Election(election())], "freed, it concerns everybody");
     }
 

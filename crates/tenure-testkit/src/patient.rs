@@ -63,7 +63,7 @@ macro_rules! verbs {
 impl Store for Patient {
     verbs! { self => self.0;
         open(request: Open) -> Opening;
-        renew(session: SessionId, sequence: Sequence, attempt: u32) -> Renewal;
+        renew(session: SessionId, sequence: Sequence, attempt: u32) -> Renewal<ElectionName>;
         claim(request: Claim) -> Standing;
         resign(request: Resign) -> ();
         close(session: SessionId, cause: Cause) -> ();

@@ -66,11 +66,7 @@ impl std::fmt::Debug for MemoryStore {
 
 impl Store for MemoryStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            expiry: ExpiryJudge::Candidate,
-            news: News::Push,
-            sessions: Sessions::Anywhere,
-        }
+        Capabilities { expiry: ExpiryJudge::Candidate, news: News::Push, sessions: Sessions::Anywhere }
     }
 
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {

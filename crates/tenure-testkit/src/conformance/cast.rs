@@ -126,12 +126,12 @@ impl Node {
         self.store.resign(resign).await.expect("the store answers");
     }
 
-    pub(crate) async fn renew_as(&self, sequence: Sequence) -> Result<Renewal, StoreError> {
+    pub(crate) async fn renew_as(&self, sequence: Sequence) -> Result<Renewal<ElectionName>, StoreError> {
         Ok(self.store.renew(self.session, sequence, 1).await?.value)
     }
 
     /// Shows a new sign of life.
-    pub(crate) async fn renew(&self) -> Renewal {
+    pub(crate) async fn renew(&self) -> Renewal<ElectionName> {
         let sequence = self.sequence.fetch_add(1, Ordering::Relaxed) + 1;
         self.renew_as(sequence).await.expect("the session is live and the store answers")
     }
@@ -157,11 +157,10 @@ pub(crate) fn leading(standing: Standing) -> Term {
     }
 }
 
-/// The election as it was shown to a claim that must not be granted: refused or, on a queue,
-/// waiting in line.
+/// The election as it was shown to a claim that must not be granted.
 pub(crate) fn waiting(standing: Standing) -> Record {
     match standing {
-        Standing::Queued { seen, .. } | Standing::Refused { seen, .. } => seen,
+        Standing::Waiting { seen } => seen,
         Standing::Leading { term } => panic!("a claim that had to be refused was granted term {term}"),
     }
 }

@@ -44,7 +44,7 @@ async fn race(takers: &[Arc<Node>], name: &str, over: Option<Stamp>) {
     for claim in claims {
         match claim.await.expect("no claim panics") {
             (id, Standing::Leading { term }) => leaders.push((id, term)),
-            (_, Standing::Queued { seen: record, .. } | Standing::Refused { seen: record, .. }) => {
+            (_, Standing::Waiting { seen: record }) => {
                 seen.extend(record.holder.map(|holder| (holder.node, holder.term)));
             }
         }
@@ -58,7 +58,7 @@ async fn race(takers: &[Arc<Node>], name: &str, over: Option<Stamp>) {
 
 /// All have timed the same silence, to the same instant.
 pub async fn many_takers_of_one_pulse_yield_exactly_one_leader(fixture: Arc<Fixture>) {
-    if !fixture.candidates_judge().await || !fixture.is_a_race().await {
+    if !fixture.candidates_judge().await {
         return;
     }
     let connections = connections(&fixture).await;
@@ -75,7 +75,7 @@ pub async fn many_takers_of_one_pulse_yield_exactly_one_leader(fixture: Arc<Fixt
 
 /// Nobody has ever led here.
 pub async fn many_first_claims_yield_exactly_one_leader(fixture: Arc<Fixture>) {
-    if !fixture.is_a_race().await {
+    if !fixture.orders_by_priority().await {
         return;
     }
     let connections = connections(&fixture).await;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tenure_core::{Capabilities, ExpiryJudge, News, Sessions, Succession};
+use tenure_core::{Capabilities, ExpiryJudge, News, Sessions};
 use tenure_store::{Options, Store, StoreError};
 
 use crate::patient::{patient, until_available};
@@ -52,9 +52,10 @@ impl Fixture {
         self.capabilities().await.expiry == ExpiryJudge::Candidate
     }
 
-    /// Claims hold no place. On a queue the order of succession is the queue's.
-    pub(crate) async fn is_a_race(&self) -> bool {
-        self.capabilities().await.succession == Succession::Race
+    /// Candidates stand in line by priority and arrival. A store that retires sessions by itself keeps a line of its
+    /// own, and its order is that of the line.
+    pub(crate) async fn orders_by_priority(&self) -> bool {
+        self.candidates_judge().await
     }
 
     /// Another connection that may speak for sessions opened over this one; the same where only that may.

@@ -87,18 +87,19 @@ macro_rules! __conformance_list {
             names: awkward_names_are_kept_apart_and_come_back_whole;
             namespaces: they_share_nothing;
             news: every_transition_reaches_another_connection, who_comes_and_goes_reaches_another_connection,
-                a_change_of_health_reaches_another_connection;
+                a_change_of_health_reaches_another_connection, what_concerns_one_node_names_it;
             opening: it_is_idempotent_and_a_sign_of_life, a_live_node_id_is_occupied_and_nothing_changes,
                 a_superseded_session_makes_way, a_session_that_lapsed_before_it_was_superseded_is_recorded_as_lapsed,
                 a_silent_session_makes_way_by_exactly_its_pulse,
                 a_session_that_is_over_cannot_be_opened_again;
             petition: it_needs_a_leader_and_a_successor_that_stands, it_is_noted_once_and_the_leader_is_told,
                 a_leader_that_was_asked_makes_way_for_the_first_in_line, it_binds_only_the_term_that_was_asked;
-            priority: a_claim_leaves_a_free_lease_to_a_higher_priority,
+            priority: a_free_lease_that_is_claimed_is_granted_to_a_higher_priority,
                 candidates_are_ordered_by_priority_and_then_by_arrival;
             registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;
             renewal: it_tells_the_sequence_before, it_tells_how_many_terms_were_granted, a_late_duplicate_does_not_lower_the_sequence,
-                an_unknown_session_is_lost, one_renewal_keeps_a_thousand_elections;
+                an_unknown_session_is_lost, one_renewal_keeps_a_thousand_elections,
+                it_tells_candidates_how_their_elections_are;
             resignation: the_cause_is_recorded, it_frees_only_its_own_term, it_frees_only_its_own_session,
                 a_claim_that_it_has_overtaken_is_void, it_is_void_once_a_later_claim_was_answered,
                 it_withdraws_the_candidate, it_is_no_error_under_a_session_that_is_over;

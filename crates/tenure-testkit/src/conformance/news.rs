@@ -22,7 +22,17 @@ impl Listener {
 
     /// Waits for word of the election. The time limit of the check is the guard against silence.
     async fn hear_of(&mut self, name: &str) {
-        self.hear(Hint::Election(election(name))).await;
+        self.next_of(name).await;
+    }
+
+    /// The next word of the election; [`Hint::All`] if some was lost.
+    async fn next_of(&mut self, name: &str) -> Hint {
+        loop {
+            let hint = self.hints.next().await.expect("the news goes on while the store is there");
+            if hint == Hint::All || hint.election() == Some(&election(name)) {
+                return hint;
+            }
+        }
     }
 
     async fn hear(&mut self, wanted: Hint) {
@@ -108,4 +118,35 @@ pub async fn a_change_of_health_reaches_another_connection(fixture: Arc<Fixture>
         assert!(here.report_health(report).await.expect("the store answers").value);
         listener.hear(Hint::Nodes).await;
     }
+}
+
+/// So that a hand-over wakes two nodes, and not all that stand.
+pub async fn what_concerns_one_node_names_it(fixture: Arc<Fixture>) {
+    if !fixture.pushes_news().await || !fixture.candidates_judge().await {
+        return;
+    }
+    let (here, there) = (fixture.connect().await, fixture.connect().await);
+    let mut listener = Listener { hints: there.news() };
+    let (a, b) = (Node::open(&here, "a").await, Node::open(&here, "b").await);
+    let mut expect = async |name: &str, node: Option<&Node>| {
+        let hint = listener.next_of(name).await;
+        let about = election(name);
+        let wanted = match node {
+            Some(node) => Hint::Named { election: about, node: node.id.clone() },
+            None => Hint::Election(about),
+        };
+        assert!(hint == wanted || hint == Hint::All, "{hint:?} is not {wanted:?}");
+    };
+    a.lead("reports").await;
+    expect("reports", Some(&a)).await;
+    b.stand("reports").await;
+    here.petition(election("reports"), None).await.expect("the store answers");
+    expect("reports", Some(&a)).await;
+    a.resign("reports").await;
+    expect("reports", Some(&b)).await;
+    a.stand("reports").await;
+    b.close().await;
+    expect("reports", Some(&a)).await;
+    a.resign("reports").await;
+    expect("reports", None).await;
 }

@@ -1,8 +1,7 @@
-//! Priority is a courtesy among candidates, never a reason to depose.
+//! Priority orders candidates, and is never a reason to depose.
 
 use std::sync::Arc;
 
-use tenure_core::{Standing, Term};
 use tenure_store::Claim;
 
 use super::cast::{Node, candidates, leading, waiting};
@@ -13,49 +12,38 @@ async fn retire(leader: &Node) {
     assert!(leader.store.retire(leader.stamp()).await.expect("the store answers").value);
 }
 
-/// But a candidate that has lost patience gets it, and so does one that nobody outranks.
-pub async fn a_claim_leaves_a_free_lease_to_a_higher_priority(fixture: Arc<Fixture>) {
-    if !fixture.is_a_race().await {
+/// Whoever asks first, and whoever has arrived first.
+pub async fn a_free_lease_that_is_claimed_is_granted_to_a_higher_priority(fixture: Arc<Fixture>) {
+    if !fixture.orders_by_priority().await {
         return;
     }
     let store = fixture.connect().await;
     let (leader, high) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
     let low = Node::open(&store, "c").await;
-    let polite = |node: &Node, priority| Claim { priority, ..node.claim("reports") };
+    let with = |node: &Node, priority| Claim { priority, ..node.claim("reports") };
 
-    leader.lead("reports").await;
-    let answer = high.send(polite(&high, 5)).await;
-    assert!(matches!(answer, Standing::Refused { outranked: false, .. }), "it is held: {answer:?}");
+    let term = leader.lead("reports").await;
+    waiting(high.send(with(&high, 5)).await);
     retire(&leader).await;
+    let seen = waiting(low.send(with(&low, 4)).await);
+    let granted = seen.holder.map(|holder| (holder.node, holder.term));
+    assert_eq!(granted, Some((high.id.clone(), term.next())), "by the very write that found it free");
+    assert_eq!(candidates(&store, "reports").await, ["c"], "whoever has asked stands in line");
+    assert_eq!(high.renew().await.grants, 1);
+    assert_eq!(leading(high.send(with(&high, 5)).await), term.next());
 
-    let answer = low.send(polite(&low, 4)).await;
-    let Standing::Refused { seen, outranked: true } = answer else { panic!("not outranked: {answer:?}") };
-    assert_eq!(seen.holder, None);
-    assert_eq!(candidates(&store, "reports").await, ["b", "c"], "the outranked stands too");
-    leading(high.send(polite(&high, 5)).await);
-    high.resign("reports").await;
-
-    leading(low.send(polite(&low, 4)).await); // the higher one has withdrawn
-    waiting(high.send(polite(&high, 5)).await); // and deposes nobody
+    retire(&high).await;
+    leading(low.send(with(&low, 4)).await); // whoever is gone comes before nobody
+    let equal = Node::open(&store, "d").await;
+    waiting(equal.send(with(&equal, 4)).await);
     retire(&low).await;
-    let low = Node::open(&store, "c").await;
-    let freed = store.read(super::cast::election("reports")).await.expect("the store answers").value.term;
-    let outwaiting = |term| Claim { outwaited: Some(term), ..polite(&low, 4) };
-    // Patience with a lease that has changed hands since, or has never been there, is not patience with this one.
-    for other in [Term::new(freed.number() - 1), freed.next()] {
-        waiting(low.send(outwaiting(other)).await);
-    }
-    leading(low.send(outwaiting(freed)).await);
-    retire(&low).await;
-    let low = Node::open(&store, "c").await;
-    waiting(low.send(polite(&low, 4)).await);
-    high.close().await;
-    leading(low.send(polite(&low, 4)).await); // whoever is gone outranks nobody
+    let other = Node::open(&store, "e").await;
+    leading(other.send(with(&other, 4)).await); // nor does an equal, however long it has waited
 }
 
 /// Equal priority is no reason to step aside, and a changed one counts at once.
 pub async fn candidates_are_ordered_by_priority_and_then_by_arrival(fixture: Arc<Fixture>) {
-    if !fixture.is_a_race().await {
+    if !fixture.orders_by_priority().await {
         return;
     }
     let store = fixture.connect().await;

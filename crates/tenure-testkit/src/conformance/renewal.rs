@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::try_join_all;
-use tenure_core::Standing;
+use tenure_core::{Age, Standing};
 use tenure_store::StoreError;
 
 use super::cast::{Node, holder};
@@ -85,4 +85,43 @@ pub async fn one_renewal_keeps_a_thousand_elections(fixture: Arc<Fixture>) {
         let claim = rival.claim_over("e0999", seen);
         assert!(!matches!(rival.send(claim).await, Standing::Leading { .. }), "its pulse was renewed");
     }
+}
+
+/// So that a candidate need not ask. A store may leave that out, but what it tells is what a read would show.
+pub async fn it_tells_candidates_how_their_elections_are(fixture: Arc<Fixture>) {
+    let store = fixture.connect().await;
+    let (leader, waits) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
+    leader.lead("e1").await;
+    leader.lead("e2").await;
+    waits.stand("e1").await;
+    waits.stand("e2").await;
+    waits.lead("e3").await;
+    leader.renew().await;
+    if !fixture.candidates_judge().await {
+        assert_eq!(waits.renew().await.waits_for, [], "it knows by itself who waits behind whom");
+        return;
+    }
+    let told = async |node: &Node| {
+        let mut told = node.renew().await.waits_for;
+        told.sort_by(|(left, _), (right, _)| left.cmp(right));
+        told.into_iter().map(|(name, record)| (name.to_string(), record.holder.map(|holder| holder.pulse)))
+    };
+    for (name, pulse) in told(&waits).await {
+        let pulse = pulse.expect("somebody leads");
+        assert_eq!((pulse.stamp, pulse.ttl), (leader.stamp(), leader.opening().ttl), "{name}");
+        let asked = holder(&store, &name).await.expect("somebody leads").pulse;
+        assert!(matches!(
+            (pulse.age, asked.age),
+            (Age::Exact(_), Age::Exact(_))
+                | (Age::Told { .. }, Age::Told { .. })
+                | (Age::Unknown, Age::Unknown)
+        ));
+    }
+    let names: Vec<_> = told(&waits).await.map(|(name, _)| name).collect();
+    assert_eq!(names, ["e1", "e2"], "of what it leads there is nothing to tell");
+    assert_eq!(told(&leader).await.count(), 0);
+
+    waits.resign("e1").await;
+    leader.resign("e2").await;
+    assert_eq!(told(&waits).await.count(), 0, "it has withdrawn from one, and was granted the other");
 }

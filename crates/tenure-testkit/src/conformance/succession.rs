@@ -96,9 +96,9 @@ pub async fn a_named_node_that_does_not_stand_is_granted_nothing(fixture: Arc<Fi
     }
 }
 
-/// In a queue, the order is the queue's.
+/// Who has arrived first does not matter between different priorities.
 pub async fn the_order_is_that_of_priority_and_then_of_arrival(fixture: Arc<Fixture>) {
-    if !fixture.is_a_race().await {
+    if !fixture.orders_by_priority().await {
         return;
     }
     let store = fixture.connect().await;

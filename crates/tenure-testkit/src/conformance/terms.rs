@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tenure_core::Term;
 use tenure_store::{Claim, Deletion};
 
-use super::cast::{Node, election, leading, read, waiting};
+use super::cast::{Node, candidates, election, leading, read, waiting};
 use super::fixture::Fixture;
 
 fn assert_rising(terms: &[Term]) {
@@ -100,5 +100,6 @@ pub async fn a_claim_that_only_tells_is_granted_nothing(fixture: Arc<Fixture>) {
     let tells = Claim { above, tell_only: true, ..witness.claim("reports") };
     let seen = waiting(witness.send(tells).await);
     assert_eq!((seen.term, seen.holder), (above, None), "nobody leads by it");
+    assert_eq!(candidates(&store, "reports").await, [""; 0], "nor does anybody stand by it");
     assert!(other.lead("reports").await > above);
 }

@@ -32,7 +32,7 @@ pub async fn what_would_break_a_promise_is_refused_by_the_database_in_words<S: S
         assert!(said.to_lowercase().contains(words), "{sql}: {said}");
     }
     assert_eq!(win(&store, first).await, Term::new(1), "nothing changed");
-    let Standing::Refused { .. } = soon(store.claim(claiming(second))).await.unwrap().value else {
+    let Standing::Waiting { .. } = soon(store.claim(claiming(second))).await.unwrap().value else {
         panic!("granted twice")
     };
 }

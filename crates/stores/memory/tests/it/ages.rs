@@ -39,7 +39,12 @@ impl Store for Misdated {
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
         self.inner.open(request)
     }
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         self.inner.renew(session, sequence, attempt)
     }
     fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>> {

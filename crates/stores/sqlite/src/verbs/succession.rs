@@ -27,15 +27,12 @@ pub(super) fn successor(
     election: &ElectionName,
     named: Option<&NodeId>,
 ) -> Result<Option<Successor>, Stop> {
-    first_in_line(scope, election, named, i32::MIN)
+    first_in_line(scope, election, named, None)
 }
 
-/// Who is granted a lease that is free and claimed: the first in line, if its priority is higher than the claim's.
+/// Who is granted a lease that is free and claimed: the first in line whose priority is higher than the claim's.
 pub(super) fn preferred(scope: &Scope<'_>, claim: &Claim) -> Result<Option<Successor>, Stop> {
-    match claim.priority.checked_add(1) {
-        Some(least) => first_in_line(scope, &claim.election, None, least),
-        None => Ok(None),
-    }
+    first_in_line(scope, &claim.election, None, Some(claim))
 }
 
 /// The first by priority and then by arrival. A candidate that was not renewed lately, by the clock that we share with
@@ -44,12 +41,13 @@ fn first_in_line(
     scope: &Scope<'_>,
     election: &ElectionName,
     named: Option<&NodeId>,
-    least_priority: i32,
+    claim: Option<&Claim>,
 ) -> Result<Option<Successor>, Stop> {
     let found = scope.one(
         "SELECT c.session, s.node, c.attempt
          FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
-         WHERE c.namespace = ?1 AND c.election = ?2 AND c.priority >= ?6
+         WHERE c.namespace = ?1 AND c.election = ?2
+         AND (?6 IS NULL OR (c.priority > ?6 AND c.session <> ?7))
          AND CASE WHEN s.clock IS ?4 AND s.clock IS NOT NULL
                   THEN ?5 - s.renewed_boot_ns <= s.ttl_ms * iif(s.node IS ?3, 1000000, 500000)
                   ELSE s.node IS ?3 END
@@ -60,7 +58,8 @@ fn first_in_line(
             named.map(NodeId::as_str),
             scope.moment.clock,
             scope.moment.boot,
-            least_priority
+            claim.map(|claim| claim.priority),
+            claim.map(|claim| claim.session.to_string())
         ],
         |row| {
             Ok(Successor {
