@@ -344,7 +344,7 @@ mod tests {
             (0..count).map(|number| self.claim_above(&format!("e{number}"), 0)).collect()
         }
 
-        fn renew(&self, sequence: u64) -> Receiver<Reply<Renewal>> {
+        fn renew(&self, sequence: u64) -> Receiver<Reply<Renewal<ElectionName>>> {
             let renew = move |scope: &Scope<'_>| verbs::renew(scope, SESSION, sequence);
             self.send(Kind::Renewal { attempt: 1 }, renew)
         }
