@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use crate::stage::{RACE, Stage, TTL, free, led, ms, pulse};
+use crate::stage::{ANYWHERE, Stage, TTL, free, led, ms, pulse};
 use tenure_core::{
     Age, Answer, Capabilities, Event, ExpiryJudge, Failure, News, NodeId, Opening, Record, Refusal, Renewal,
-    Settings, Standing, StoreIdentity, Succession, Term, Verb,
+    Sessions, Settings, Standing, StoreIdentity, Term, Verb,
 };
 
 const EXACT: fn(u64) -> Age = |millis| Age::Exact(ms(millis));
 
 #[test]
 fn a_candidate_claims_and_leads() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let claim = stage.request();
-    let Verb::Claim { over: None, outwaited: None, above: Term::NONE, since: None, .. } = claim.verb else {
+    let Verb::Claim { over: None, above: Term::NONE, since: None, .. } = claim.verb else {
         panic!("{claim:?}")
     };
     stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(4) }));
@@ -25,7 +25,7 @@ fn a_candidate_claims_and_leads() {
 
 #[test]
 fn a_follower_takes_over_at_the_very_instant_and_not_a_poll_later() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     for _ in 0..10 {
         let renewal = stage.next_request();
         stage.renewed(&renewal);
@@ -42,7 +42,7 @@ fn a_follower_takes_over_at_the_very_instant_and_not_a_poll_later() {
 
 #[test]
 fn at_first_contact_even_an_exact_age_waits_for_a_full_ttl() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(9999)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(9999)));
     let met = stage.now - Duration::from_millis(1);
     stage.next_deed();
     assert_eq!(stage.now, met + TTL);
@@ -50,7 +50,7 @@ fn at_first_contact_even_an_exact_age_waits_for_a_full_ttl() {
 
 #[test]
 fn a_renewal_of_the_holder_starts_the_wait_anew() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     let take = stage.next_deed();
     stage.refuse(take.id, led(1, 8, EXACT(2000)));
     let received = stage.now;
@@ -61,14 +61,14 @@ fn a_renewal_of_the_holder_starts_the_wait_anew() {
 
 #[test]
 fn a_hint_is_a_reason_to_ask_and_no_proof() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     stage.machine.hint(stage.key, stage.now);
     let Verb::Claim { over: None, .. } = stage.request().verb else { panic!("nobody is retired by a hint") };
 }
 
 #[test]
 fn a_hint_that_crosses_an_answer_is_not_lost() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let claim = stage.request();
     stage.machine.hint(stage.key, stage.now);
@@ -80,19 +80,18 @@ fn a_hint_that_crosses_an_answer_is_not_lost() {
 /// The answer to the next renewal: so many terms were ever granted to the session.
 fn renewed_with(stage: &mut Stage, grants: u64) {
     let renewal = stage.next_request();
-    let Verb::Renew { sequence, .. } = renewal.verb else { panic!("{renewal:?}") };
-    stage.answer(renewal.id, Answer::Renew(Renewal { previous: sequence - 1, notices: 0, grants }));
+    stage.renewed_telling(&renewal, grants, Vec::new());
 }
 
 #[test]
 fn a_lease_that_was_passed_on_without_a_hint_is_found_by_the_next_renewal() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     renewed_with(&mut stage, 0);
     assert!(stage.verbs().is_empty());
     renewed_with(&mut stage, 1);
-    let claim = stage.request();
-    let Verb::Claim { over: None, .. } = claim.verb else { panic!("it asks, and retires nobody: {claim:?}") };
-    stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(2) }));
+    let look = stage.request();
+    let granted = stage.ours(2);
+    stage.answer(look.id, Answer::Read(granted));
     assert_eq!(stage.check(), Some(Term::new(2)));
     renewed_with(&mut stage, 1);
     assert!(stage.verbs().is_empty(), "it knows");
@@ -100,62 +99,66 @@ fn a_lease_that_was_passed_on_without_a_hint_is_found_by_the_next_renewal() {
 
 #[test]
 fn a_lease_that_is_passed_on_just_after_another_is_found_too() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     let other = stage.machine.add();
     stage.machine.stand(other, stage.now).unwrap();
     let claim = stage.request();
     stage.refuse(claim.id, led(1, 5, EXACT(0)));
     renewed_with(&mut stage, 1);
     for term in [Some(2), None] {
-        let claim = stage.request();
-        match term {
-            Some(term) => stage.answer(claim.id, Answer::Claim(Standing::Leading { term: Term::new(term) })),
-            None => stage.refuse(claim.id, led(1, 6, EXACT(0))),
-        }
+        let look = stage.request();
+        let seen = term.map_or(led(1, 6, EXACT(0)), |term| stage.ours(term));
+        stage.answer(look.id, Answer::Read(seen));
     }
     renewed_with(&mut stage, 2);
-    assert!(matches!(stage.verbs()[..], [Verb::Claim { election, .. }] if election == other));
+    assert!(matches!(stage.verbs()[..], [Verb::Read { election }] if election == other));
 }
 
 #[test]
 fn a_grant_that_no_candidacy_answers_for_is_asked_for_once() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     renewed_with(&mut stage, 1);
-    let claim = stage.request();
-    stage.refuse(claim.id, led(1, 6, EXACT(0)));
+    let look = stage.request();
+    stage.answer(look.id, Answer::Read(led(1, 6, EXACT(0))));
     renewed_with(&mut stage, 1);
     assert!(stage.verbs().is_empty(), "it was asked for");
     renewed_with(&mut stage, 2);
-    assert!(matches!(stage.verbs()[..], [Verb::Claim { .. }]), "there is another");
+    assert!(matches!(stage.verbs()[..], [Verb::Read { .. }]), "there is another");
 }
 
 #[test]
 fn a_request_under_way_is_repeated_if_a_renewal_told_of_a_grant_meanwhile() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     let renewal = stage.next_request();
     stage.machine.hint(stage.key, stage.now);
     let claim = stage.request();
-    stage.answer(renewal.id, Answer::Renew(Renewal { previous: 1, notices: 0, grants: 1 }));
+    stage.answer(
+        renewal.id,
+        Answer::Renew(Renewal { previous: 1, notices: 0, grants: 1, waits_for: Vec::new() }),
+    );
     assert!(stage.verbs().is_empty(), "the answer may tell");
     stage.refuse(claim.id, led(1, 5, EXACT(0)));
-    assert!(matches!(stage.verbs()[..], [Verb::Claim { .. }]), "it was given before the lease was passed on");
+    assert!(matches!(stage.verbs()[..], [Verb::Read { .. }]), "it was given before the lease was passed on");
 }
 
 /// Seed 7108 of the simulation: the claim under way was taken for the one that would be told of the grant.
 #[test]
 fn a_lease_that_was_passed_on_is_asked_for_although_a_claim_for_another_election_is_under_way() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     let (passed_on, other) = (stage.key, stage.machine.add());
     let renewal = stage.next_request();
     stage.machine.stand(other, stage.now).unwrap();
     assert!(matches!(stage.request().verb, Verb::Claim { election, .. } if election == other));
-    stage.answer(renewal.id, Answer::Renew(Renewal { previous: 1, notices: 0, grants: 1 }));
-    assert!(matches!(stage.verbs()[..], [Verb::Claim { election, .. }] if election == passed_on));
+    stage.answer(
+        renewal.id,
+        Answer::Renew(Renewal { previous: 1, notices: 0, grants: 1, waits_for: Vec::new() }),
+    );
+    assert!(matches!(stage.verbs()[..], [Verb::Read { election }] if election == passed_on));
 }
 
 #[test]
 fn an_uncertain_claim_is_asked_again_and_leads_if_it_was_granted() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let first = stage.request();
     let deadline = stage.machine.deadline();
@@ -171,7 +174,7 @@ fn an_uncertain_claim_is_asked_again_and_leads_if_it_was_granted() {
 
 #[test]
 fn a_withdrawn_candidate_voids_the_claim_that_is_under_way() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let Verb::Claim { attempt: claimed, .. } = stage.request().verb else { panic!() };
     stage.machine.withdraw(stage.key, stage.now);
@@ -183,27 +186,15 @@ fn a_withdrawn_candidate_voids_the_claim_that_is_under_way() {
 }
 
 #[test]
-fn an_outranked_candidate_waits_for_a_moment_and_then_takes_what_nobody_took() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
-    stage.machine.stand(stage.key, stage.now).unwrap();
-    let claim = stage.request();
-    stage.answer(claim.id, Answer::Claim(Standing::Refused { seen: free(3), outranked: true }));
-    let seen = stage.now;
-    let claim = stage.next_deed();
-    assert!(matches!(claim.verb, Verb::Claim { outwaited: Some(_), .. }));
-    assert_eq!(stage.now, seen + TTL / 20);
-}
-
-#[test]
 fn a_takeover_delay_is_kept_after_a_loss_and_not_for_a_fresh_election() {
     let settings = Settings { takeover_delay: ms(4000), ..Settings::new(TTL) };
-    let mut fresh = Stage::open(RACE, settings);
+    let mut fresh = Stage::open(ANYWHERE, settings);
     fresh.machine.stand(fresh.key, fresh.now).unwrap();
     let look = fresh.request();
     fresh.answer(look.id, Answer::Read(free(0)));
     assert!(matches!(fresh.verbs()[..], [Verb::Claim { .. }]), "nobody was lost");
 
-    let mut stage = Stage::refused(RACE, settings, led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, settings, led(1, 5, EXACT(0)));
     stage.machine.hint(stage.key, stage.now);
     let look = stage.request();
     assert!(matches!(look.verb, Verb::Read { .. }), "a claim would be granted on the spot");
@@ -216,13 +207,13 @@ fn a_takeover_delay_is_kept_after_a_loss_and_not_for_a_fresh_election() {
 #[test]
 fn a_node_that_is_not_eligible_is_refused() {
     let settings = Settings { eligible: false, ..Settings::new(TTL) };
-    let mut stage = Stage::open(RACE, settings);
+    let mut stage = Stage::open(ANYWHERE, settings);
     assert_eq!(stage.machine.stand(stage.key, stage.now), Err(Refusal::NotEligible));
 }
 
 #[test]
 fn after_another_store_answered_nothing_is_claimed_for_a_full_ttl() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(7, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(7, 5, EXACT(0)));
     stage.machine.hint(stage.key, stage.now);
     let claim = stage.request();
     stage.store = StoreIdentity(2);
@@ -253,7 +244,7 @@ fn after_another_store_answered_nothing_is_claimed_for_a_full_ttl() {
 
 #[test]
 fn the_end_of_an_election_is_told_to_its_candidate() {
-    let mut stage = Stage::refused(RACE, Settings::new(TTL), led(1, 5, EXACT(0)));
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
     stage.machine.hint(stage.key, stage.now);
     let claim = stage.request();
     let seen = Record { term: Term::new(2), ended: Term::new(2), ..Record::default() };
@@ -264,7 +255,7 @@ fn the_end_of_an_election_is_told_to_its_candidate() {
 
 #[test]
 fn where_nobody_tells_a_candidate_looks_every_poll() {
-    let polls = Capabilities { news: News::Poll, ..RACE };
+    let polls = Capabilities { news: News::Poll, ..ANYWHERE };
     let mut stage = Stage::refused(polls, Settings::new(TTL), led(1, 5, EXACT(0)));
     let seen = stage.now;
     assert!(matches!(stage.next_deed().verb, Verb::Read { .. }));
@@ -273,28 +264,15 @@ fn where_nobody_tells_a_candidate_looks_every_poll() {
 
 #[test]
 fn where_the_store_judges_a_claim_retires_nobody() {
-    let judged = Capabilities { expiry: ExpiryJudge::Store, ..RACE };
+    let judged = Capabilities { expiry: ExpiryJudge::Store, ..ANYWHERE };
     let mut stage = Stage::refused(judged, Settings::new(TTL), led(1, 5, Age::Unknown));
     let Verb::Claim { over: None, .. } = stage.next_deed().verb else { panic!() };
 }
 
 #[test]
-fn in_a_queue_a_candidate_times_only_the_one_ahead() {
-    let queue = Capabilities { succession: Succession::Queue, ..RACE };
-    let mut stage = Stage::open(queue, Settings::new(TTL));
-    stage.machine.stand(stage.key, stage.now).unwrap();
-    let claim = stage.request();
-    let seen = led(1, 70, EXACT(0));
-    let behind = pulse(33, EXACT(0));
-    stage.answer(claim.id, Answer::Claim(Standing::Queued { ahead: 2, behind, seen }));
-    let Verb::Claim { over: Some(stamp), .. } = stage.next_deed().verb else { panic!() };
-    assert_eq!(stamp.sequence, 33);
-}
-
-#[test]
 fn a_session_in_the_way_is_looked_at_soon_and_then_ever_more_seldom() {
     let occupied = Answer::Open(Opening::Occupied { pulse: pulse(5, EXACT(0)) });
-    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    let mut stage = Stage::new(ANYWHERE, Settings::new(TTL));
     stage.machine.start(stage.now);
     let mut pauses = Vec::new();
     for _ in 0..8 {
@@ -311,7 +289,7 @@ fn a_session_in_the_way_is_looked_at_soon_and_then_ever_more_seldom() {
 #[test]
 fn a_former_life_is_outlasted_and_a_second_process_is_told_apart() {
     let occupied = |sequence| Answer::Open(Opening::Occupied { pulse: pulse(sequence, EXACT(0)) });
-    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    let mut stage = Stage::new(ANYWHERE, Settings::new(TTL));
     stage.machine.start(stage.now);
     let began = stage.now;
     let taken = loop {
@@ -325,7 +303,7 @@ fn a_former_life_is_outlasted_and_a_second_process_is_told_apart() {
     assert_eq!(taken, Some(pulse(5, Age::Unknown).stamp), "silent for its whole life");
     assert_eq!(stage.now, began + TTL);
 
-    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    let mut stage = Stage::new(ANYWHERE, Settings::new(TTL));
     stage.machine.start(stage.now);
     for sequence in [5, 6, 7] {
         let open = stage.next_request();
@@ -336,7 +314,7 @@ fn a_former_life_is_outlasted_and_a_second_process_is_told_apart() {
 
 #[test]
 fn a_store_that_is_away_is_asked_again_with_pauses() {
-    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    let mut stage = Stage::new(ANYWHERE, Settings::new(TTL));
     stage.machine.start(stage.now);
     let began = stage.now;
     for _ in 0..10 {
@@ -346,23 +324,17 @@ fn a_store_that_is_away_is_asked_again_with_pauses() {
     assert!(stage.now > began + TTL / 2, "ten tries took {:?}", stage.now.since(began));
 }
 
-const QUEUE: Capabilities = Capabilities { succession: Succession::Queue, ..RACE };
+const OWN_CONNECTION: Capabilities = Capabilities { sessions: Sessions::OwnConnection, ..ANYWHERE };
 
 /// A candidate that waits behind the rival.
-fn queued(capabilities: Capabilities) -> Stage {
-    let mut stage = Stage::open(capabilities, Settings::new(TTL));
-    stage.machine.stand(stage.key, stage.now).unwrap();
-    let claim = stage.request();
-    let (behind, seen) = (pulse(5, EXACT(0)), led(1, 5, EXACT(0)));
-    stage.answer(claim.id, Answer::Claim(Standing::Queued { ahead: 1, behind, seen }));
-    stage.events();
-    stage
+fn in_line(capabilities: Capabilities) -> Stage {
+    Stage::refused(capabilities, Settings::new(TTL), led(1, 5, EXACT(0)))
 }
 
 #[test]
 fn an_unhealthy_candidate_leaves_the_line_and_returns_when_it_is_healthy() {
-    for capabilities in [QUEUE, RACE] {
-        let mut stage = queued(capabilities);
+    for capabilities in [OWN_CONNECTION, ANYWHERE] {
+        let mut stage = in_line(capabilities);
         stage.machine.health(false, stage.now);
         let resign = stage.request();
         let Verb::Resign { term: None, to: None, .. } = resign.verb else { panic!("{resign:?}") };
@@ -389,7 +361,7 @@ fn an_unhealthy_candidate_leaves_the_line_and_returns_when_it_is_healthy() {
 
 #[test]
 fn a_claim_that_is_under_way_when_its_node_becomes_unhealthy_is_voided() {
-    let mut stage = Stage::open(QUEUE, Settings::new(TTL));
+    let mut stage = Stage::open(OWN_CONNECTION, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let claim = stage.request();
     let Verb::Claim { attempt: claimed, .. } = claim.verb else { panic!("{claim:?}") };
@@ -402,7 +374,7 @@ fn a_claim_that_is_under_way_when_its_node_becomes_unhealthy_is_voided() {
 
 #[test]
 fn a_node_that_stands_while_it_is_unhealthy_enters_no_line() {
-    let mut stage = Stage::open(QUEUE, Settings::new(TTL));
+    let mut stage = Stage::open(OWN_CONNECTION, Settings::new(TTL));
     stage.machine.health(false, stage.now);
     stage.machine.stand(stage.key, stage.now).unwrap();
     let look = stage.next_deed();
@@ -414,7 +386,7 @@ fn a_node_that_stands_while_it_is_unhealthy_enters_no_line() {
 
 #[test]
 fn an_unhealthy_candidate_gives_back_a_lease_that_the_store_still_shows_as_its_own() {
-    let mut stage = queued(QUEUE);
+    let mut stage = in_line(OWN_CONNECTION);
     stage.machine.health(false, stage.now);
     let resign = stage.request();
     stage.answer(resign.id, Answer::Resign);
@@ -429,7 +401,7 @@ fn an_unhealthy_candidate_gives_back_a_lease_that_the_store_still_shows_as_its_o
 
 #[test]
 fn an_unhealthy_candidate_hears_of_the_end_of_its_election() {
-    let mut stage = queued(QUEUE);
+    let mut stage = in_line(OWN_CONNECTION);
     stage.machine.health(false, stage.now);
     let resign = stage.request();
     stage.answer(resign.id, Answer::Resign);
@@ -441,7 +413,7 @@ fn an_unhealthy_candidate_hears_of_the_end_of_its_election() {
 
 #[test]
 fn a_candidate_that_was_unhealthy_when_its_election_ended_is_told_when_it_claims_again() {
-    let mut stage = queued(QUEUE);
+    let mut stage = in_line(OWN_CONNECTION);
     stage.machine.health(false, stage.now);
     let resign = stage.request();
     stage.machine.health(true, stage.now);
@@ -457,7 +429,7 @@ const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 
 #[test]
 fn with_a_ttl_of_hours_an_opening_that_hangs_is_given_up_after_half_a_minute() {
-    let mut stage = Stage::new(RACE, Settings::new(HOUR));
+    let mut stage = Stage::new(ANYWHERE, Settings::new(HOUR));
     stage.machine.start(stage.now);
     let open = stage.request();
     assert!(matches!(open.verb, Verb::Open { .. }), "{open:?}");
@@ -466,7 +438,7 @@ fn with_a_ttl_of_hours_an_opening_that_hangs_is_given_up_after_half_a_minute() {
 
 #[test]
 fn with_a_ttl_of_hours_a_claim_that_hangs_is_repeated_within_a_minute() {
-    let mut stage = Stage::open(RACE, Settings::new(HOUR));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(HOUR));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let claim = stage.request();
     assert_eq!(claim.give_up, stage.now + HALF_A_MINUTE);
@@ -478,7 +450,7 @@ fn with_a_ttl_of_hours_a_claim_that_hangs_is_repeated_within_a_minute() {
 
 #[test]
 fn with_a_ttl_of_hours_a_resignation_and_a_closing_that_hang_are_given_up_after_half_a_minute() {
-    let mut stage = Stage::leading(RACE, Settings::new(HOUR));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(HOUR));
     stage.machine.resign(stage.key, None, stage.now).unwrap();
     stage.machine.stopped(stage.key, stage.now);
     let resign = stage.request();
@@ -492,7 +464,7 @@ fn with_a_ttl_of_hours_a_resignation_and_a_closing_that_hang_are_given_up_after_
 
 #[test]
 fn with_a_ttl_of_hours_a_failed_request_is_repeated_within_a_minute() {
-    let mut stage = Stage::open(RACE, Settings::new(Duration::from_secs(4 * 3600)));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(Duration::from_secs(4 * 3600)));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let mut claim = stage.request();
     for _ in 0..10 {

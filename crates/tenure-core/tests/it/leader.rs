@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::stage::{LEASE, RACE, Stage, TTL, free, led, ms};
+use crate::stage::{ANYWHERE, LEASE, Stage, TTL, free, led, ms};
 use tenure_core::{
     Age, Answer, Event, Failure, NodeId, Petition, Reason, Record, Refusal, Renewal, Settings, Standing,
     StoreIdentity, Term, Verb,
@@ -10,7 +10,7 @@ use tenure_core::{
 
 #[test]
 fn a_lease_counts_from_before_the_request_left() {
-    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    let mut stage = Stage::new(ANYWHERE, Settings::new(TTL));
     stage.machine.start(stage.now);
     let (sent, open) = (stage.now, stage.request());
     stage.pass(ms(900));
@@ -26,7 +26,7 @@ fn a_lease_counts_from_before_the_request_left() {
 
 #[test]
 fn a_renewal_starts_at_a_third_of_the_ttl_and_is_one_request_however_much_is_held() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let began = stage.now;
     for _ in 0..999 {
         let key = stage.machine.add();
@@ -41,7 +41,7 @@ fn a_renewal_starts_at_a_third_of_the_ttl_and_is_one_request_however_much_is_hel
 
 #[test]
 fn a_leader_stops_at_its_deadline_when_renewals_go_unanswered() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let deadline = stage.machine.deadline();
     let mut attempts = Vec::new();
     while stage.check().is_some() {
@@ -64,7 +64,7 @@ fn a_leader_stops_at_its_deadline_when_renewals_go_unanswered() {
 
 #[test]
 fn with_a_ttl_of_hours_a_renewal_that_hangs_is_repeated_after_half_a_minute() {
-    let mut stage = Stage::leading(RACE, Settings::new(Duration::from_secs(3600)));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(Duration::from_secs(3600)));
     stage.wake();
     let renewal = stage.request();
     assert!(matches!(renewal.verb, Verb::Renew { attempt: 1, .. }), "{renewal:?}");
@@ -79,7 +79,7 @@ fn with_a_ttl_of_hours_a_renewal_that_hangs_is_repeated_after_half_a_minute() {
 
 #[test]
 fn the_timeout_of_a_renewal_is_a_sixth_of_the_ttl_and_at_most_half_of_what_is_left() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.wake();
     let renewal = stage.request();
     assert_eq!(renewal.give_up, stage.now + TTL / 6);
@@ -91,12 +91,12 @@ fn the_timeout_of_a_renewal_is_a_sixth_of_the_ttl_and_at_most_half_of_what_is_le
 
 #[test]
 fn a_reply_that_arrives_at_the_deadline_moves_nothing() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.wake();
     let renewal = stage.request();
     // The driver was asleep all the time: neither the time-out nor the deadline was dealt with.
     stage.now = stage.machine.deadline();
-    let answer = Answer::Renew(Renewal { previous: 1, notices: 0, grants: 1 });
+    let answer = Answer::Renew(Renewal { previous: 1, notices: 0, grants: 1, waits_for: Vec::new() });
     stage.answer(renewal.id, answer);
     assert_eq!(stage.check(), None);
     assert!(stage.events().contains(&Event::SessionLost { reason: Reason::Lapsed }));
@@ -104,7 +104,7 @@ fn a_reply_that_arrives_at_the_deadline_moves_nothing() {
 
 #[test]
 fn refusals_of_the_store_leave_the_deadline_where_it_is_and_are_said() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let deadline = stage.machine.deadline();
     stage.wake();
     let renewal = stage.request();
@@ -121,7 +121,7 @@ fn refusals_of_the_store_leave_the_deadline_where_it_is_and_are_said() {
 
 #[test]
 fn a_session_that_the_store_calls_over_ends_leadership_at_once() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.wake();
     let renewal = stage.request();
     stage.fail(renewal.id, Failure::SessionLost);
@@ -134,7 +134,7 @@ fn a_session_that_the_store_calls_over_ends_leadership_at_once() {
 
 #[test]
 fn another_store_that_answers_ends_leadership_at_once() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.wake();
     let renewal = stage.request();
     stage.store = StoreIdentity(2);
@@ -146,17 +146,18 @@ fn another_store_that_answers_ends_leadership_at_once() {
 #[test]
 fn a_store_that_went_back_in_time_ends_leadership_at_once() {
     // It has forgotten a renewal; or the grant; or shows a lower term.
-    for renewal in
-        [Renewal { previous: 0, notices: 0, grants: 1 }, Renewal { previous: 1, notices: 0, grants: 0 }]
-    {
-        let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    for renewal in [
+        Renewal { previous: 0, notices: 0, grants: 1, waits_for: Vec::new() },
+        Renewal { previous: 1, notices: 0, grants: 0, waits_for: Vec::new() },
+    ] {
+        let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
         stage.wake();
         let request = stage.request();
-        stage.answer(request.id, Answer::Renew(renewal));
+        stage.answer(request.id, Answer::Renew(renewal.clone()));
         assert_eq!(stage.check(), None, "{renewal:?}");
         assert!(stage.events().contains(&Event::SessionLost { reason: Reason::StoreRolledBack }));
     }
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.machine.hint(stage.key, stage.now);
     let read = stage.request();
     stage.answer(read.id, Answer::Read(free(0)));
@@ -165,7 +166,7 @@ fn a_store_that_went_back_in_time_ends_leadership_at_once() {
 
 #[test]
 fn a_look_that_was_under_way_when_a_node_was_elected_is_old_and_not_a_store_that_went_back() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.observe(stage.key, true, stage.now);
     let look = stage.request();
     stage.machine.stand(stage.key, stage.now).unwrap();
@@ -184,7 +185,7 @@ fn a_look_that_was_under_way_when_a_node_was_elected_is_old_and_not_a_store_that
 
 #[test]
 fn a_leader_that_sees_another_holder_steps_down_at_once() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.machine.hint(stage.key, stage.now);
     let read = stage.request();
     assert!(matches!(read.verb, Verb::Read { .. }));
@@ -196,7 +197,7 @@ fn a_leader_that_sees_another_holder_steps_down_at_once() {
 
 #[test]
 fn a_leap_of_the_wall_clock_ends_leadership_and_slewing_does_not() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let wall = Duration::from_secs(1_000_000);
     stage.machine.clock(wall, stage.now);
     stage.pass(ms(3000));
@@ -210,7 +211,7 @@ fn a_leap_of_the_wall_clock_ends_leadership_and_slewing_does_not() {
 
 #[test]
 fn a_pause_that_is_too_short_to_step_down_for_shortens_the_lease() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let wall = Duration::from_secs(1_000_000);
     stage.machine.clock(wall, stage.now);
     let deadline = stage.machine.deadline();
@@ -231,7 +232,7 @@ fn a_pause_that_is_too_short_to_step_down_for_shortens_the_lease() {
 
 #[test]
 fn several_short_pauses_within_one_lease_count_together() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let mut wall = Duration::from_secs(1_000_000);
     stage.machine.clock(wall, stage.now);
     let pause = |stage: &mut Stage, wall: &mut Duration, of: u64| {
@@ -248,7 +249,7 @@ fn several_short_pauses_within_one_lease_count_together() {
 
 #[test]
 fn a_pause_before_the_confirmed_renewal_was_sent_does_not_count_any_more() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let mut wall = Duration::from_secs(1_000_000);
     stage.machine.clock(wall, stage.now);
     for _ in 0..5 {
@@ -265,7 +266,7 @@ fn a_pause_before_the_confirmed_renewal_was_sent_does_not_count_any_more() {
 
 #[test]
 fn a_step_back_of_the_wall_clock_hides_no_pause() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let wall = Duration::from_secs(1_000_000);
     stage.machine.clock(wall, stage.now);
     stage.machine.clock(wall - ms(900), stage.now);
@@ -276,7 +277,7 @@ fn a_step_back_of_the_wall_clock_hides_no_pause() {
 
 #[test]
 fn an_opening_that_was_answered_while_the_machine_was_frozen_is_asked_again() {
-    let mut stage = Stage::new(RACE, Settings::new(TTL));
+    let mut stage = Stage::new(ANYWHERE, Settings::new(TTL));
     let wall = Duration::from_secs(1_000_000);
     stage.machine.clock(wall, stage.now);
     stage.machine.start(stage.now);
@@ -300,7 +301,7 @@ fn an_opening_that_was_answered_while_the_machine_was_frozen_is_asked_again() {
 
 #[test]
 fn a_renewal_that_was_applied_but_not_answered_is_told_to_whoever_depends_on_it() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     assert_eq!(stage.machine.renewals().unheard, 0);
     let lost = stage.next_request();
     stage.fail(lost.id, Failure::Indeterminate);
@@ -315,7 +316,7 @@ fn a_renewal_that_was_applied_but_not_answered_is_told_to_whoever_depends_on_it(
 
 #[test]
 fn a_lease_is_given_back_only_after_the_work_has_stopped() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let to = NodeId::new("successor").unwrap();
     stage.machine.resign(stage.key, Some(to.clone()), stage.now).unwrap();
     assert_eq!(stage.check(), None, "the guard closes first");
@@ -332,7 +333,7 @@ fn a_lease_is_given_back_only_after_the_work_has_stopped() {
 
 #[test]
 fn a_resignation_is_repeated_until_it_is_answered() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.machine.resign(stage.key, None, stage.now).unwrap();
     stage.machine.stopped(stage.key, stage.now);
     let first = stage.request();
@@ -343,7 +344,7 @@ fn a_resignation_is_repeated_until_it_is_answered() {
 
 #[test]
 fn an_unwell_node_leads_nothing_and_lets_its_session_lapse_while_work_runs_on() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let deadline = stage.machine.deadline();
     stage.machine.health(false, stage.now);
     assert_eq!(stage.check(), None);
@@ -356,7 +357,7 @@ fn an_unwell_node_leads_nothing_and_lets_its_session_lapse_while_work_runs_on() 
 
 #[test]
 fn closing_waits_for_the_work_and_then_frees_everything_with_one_request() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.machine.close(stage.now);
     assert!(stage.verbs().is_empty());
     stage.machine.stopped(stage.key, stage.now);
@@ -371,7 +372,7 @@ fn closing_waits_for_the_work_and_then_frees_everything_with_one_request() {
 #[test]
 fn a_closing_node_whose_resignation_is_under_way_comes_to_its_end() {
     // Found by the simulation: the resignation was asked for again and again, in no time.
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.machine.resign(stage.key, None, stage.now).unwrap();
     stage.machine.stopped(stage.key, stage.now);
     let resign = stage.request();
@@ -388,7 +389,7 @@ fn a_closing_node_whose_resignation_is_under_way_comes_to_its_end() {
 
 #[test]
 fn a_leader_that_is_asked_stops_its_work_and_hands_over_to_whom_it_is_told() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     let to = NodeId::new("successor").unwrap();
     stage.machine.hint(stage.key, stage.now);
     let look = stage.request();
@@ -409,7 +410,7 @@ fn a_leader_that_is_asked_stops_its_work_and_hands_over_to_whom_it_is_told() {
 
 #[test]
 fn a_petition_about_an_earlier_term_is_an_old_story() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.machine.hint(stage.key, stage.now);
     let look = stage.request();
     let mut seen = ours(&stage);

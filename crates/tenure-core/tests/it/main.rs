@@ -10,4 +10,5 @@ mod plan_optimum;
 mod planning;
 mod stage;
 mod supervision;
+mod told;
 mod turns;

@@ -1,11 +1,11 @@
 //! What an observer tells: who leads, and that nobody does only if the store says so.
 
-use crate::stage::{RACE, Stage, TTL, led, ms};
+use crate::stage::{ANYWHERE, Stage, TTL, led, ms};
 use tenure_core::{Age, Answer, Event, Failure, NodeId, Request, Settings, Term, Verb};
 
 /// An observer that has just seen the rival lead under term 1.
 fn observing() -> Stage {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.pass(ms(1));
     stage.machine.observe(stage.key, true, stage.now);
     let look = stage.request();

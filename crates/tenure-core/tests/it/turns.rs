@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use crate::stage::{RACE, Stage, TTL, led, ms};
+use crate::stage::{ANYWHERE, Stage, TTL, led, ms};
 use tenure_core::{Age, Answer, Failure, Renewal, Settings, Standing, Term, Verb};
 
 #[test]
 fn a_request_in_the_line_is_not_given_up_and_is_sent_when_there_is_room() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let mut renewals = 0;
     while renewals < 20 {
@@ -26,7 +26,7 @@ fn a_request_in_the_line_is_not_given_up_and_is_sent_when_there_is_room() {
 
 #[test]
 fn what_is_about_the_session_waits_for_no_turn() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     stage.wake();
     let first = stage.machine.poll_request(false, stage.now).unwrap();
@@ -36,7 +36,7 @@ fn what_is_about_the_session_waits_for_no_turn() {
 
 #[test]
 fn what_nobody_wants_to_know_any_more_is_not_asked() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     stage.machine.withdraw(stage.key, stage.now);
     assert!(matches!(stage.verbs()[..], [Verb::Resign { .. }]), "the claim has left the line");
@@ -44,7 +44,7 @@ fn what_nobody_wants_to_know_any_more_is_not_asked() {
 
 #[test]
 fn a_request_that_was_sent_and_not_answered_is_asked_again_in_its_turn() {
-    let mut stage = Stage::open(RACE, Settings::new(TTL));
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     stage.machine.stand(stage.key, stage.now).unwrap();
     let first = stage.request();
     stage.fail(first.id, Failure::Indeterminate);
@@ -55,12 +55,12 @@ fn a_request_that_was_sent_and_not_answered_is_asked_again_in_its_turn() {
 
 #[test]
 fn a_leader_looks_at_no_lease_for_a_mere_maybe_but_hears_of_it_with_the_next_renewal() {
-    let mut stage = Stage::leading(RACE, Settings::new(TTL));
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
     stage.machine.hint_all(stage.now);
     assert!(stage.verbs().is_empty());
     let renewal = stage.next_request();
     let Verb::Renew { sequence, .. } = renewal.verb else { panic!("{renewal:?}") };
-    let told = Renewal { previous: sequence - 1, notices: 1, grants: 1 };
+    let told = Renewal { previous: sequence - 1, notices: 1, grants: 1, waits_for: Vec::new() };
     stage.answer(renewal.id, Answer::Renew(told));
     let look = stage.request();
     assert!(matches!(look.verb, Verb::Read { .. }), "{look:?}");

@@ -8,19 +8,15 @@ use std::time::Duration;
 use tenure_core::{
     Age, Answer, Capabilities, ElectionKey, Event, ExpiryJudge, Failure, Holder, Instant, Machine, News,
     NodeId, Opening, Pulse, Record, Renewal, Request, RequestId, SessionId, Sessions, Settings, Stamp,
-    Standing, StoreIdentity, Succession, Term, Verb,
+    Standing, StoreIdentity, Term, Verb,
 };
 
 pub const TTL: Duration = Duration::from_secs(10);
 /// What a renewal is worth with the default settings: 10 s counted slowly, less the stop margin.
 pub const LEASE: Duration = Duration::from_nanos(8_181_818_181 - 500_000_000);
 
-pub const RACE: Capabilities = Capabilities {
-    succession: Succession::Race,
-    expiry: ExpiryJudge::Candidate,
-    news: News::Push,
-    sessions: Sessions::Anywhere,
-};
+pub const ANYWHERE: Capabilities =
+    Capabilities { expiry: ExpiryJudge::Candidate, news: News::Push, sessions: Sessions::Anywhere };
 
 pub struct Stage {
     pub machine: Machine,
@@ -111,7 +107,7 @@ impl Stage {
     }
 
     pub fn refuse(&mut self, id: RequestId, seen: Record) {
-        self.answer(id, Answer::Claim(Standing::Refused { seen, outranked: false }));
+        self.answer(id, Answer::Claim(Standing::Waiting { seen }));
     }
 
     pub fn fail(&mut self, id: RequestId, failure: Failure) {
@@ -119,9 +115,15 @@ impl Stage {
     }
 
     pub fn renewed(&mut self, request: &Request) {
-        let Verb::Renew { sequence, .. } = request.verb else { panic!("{request:?}") };
         let grants = u64::from(self.check().is_some());
-        self.answer(request.id, Answer::Renew(Renewal { previous: sequence - 1, notices: 0, grants }));
+        self.renewed_telling(request, grants, Vec::new());
+    }
+
+    /// With so many terms ever granted, and how the elections are in whose line the session stands.
+    pub fn renewed_telling(&mut self, request: &Request, grants: u64, waits_for: Vec<(ElectionKey, Record)>) {
+        let Verb::Renew { sequence, .. } = request.verb else { panic!("{request:?}") };
+        let renewal = Renewal { previous: sequence - 1, notices: 0, grants, waits_for };
+        self.answer(request.id, Answer::Renew(renewal));
     }
 
     /// Wakes the machine until it asks something, and gives that.
@@ -144,6 +146,16 @@ impl Stage {
             self.renewed(&request);
         }
         panic!("it only renews its session")
+    }
+
+    /// The election as it is while this node's session holds it under this term.
+    pub fn ours(&self, term: u64) -> Record {
+        let session = self.machine.session().unwrap();
+        let mut record = led(term, 1, Age::Exact(ms(0)));
+        if let Some(holder) = &mut record.holder {
+            (holder.node, holder.pulse.stamp.session) = (NodeId::new("me").unwrap(), session);
+        }
+        record
     }
 
     pub fn check(&self) -> Option<Term> {
