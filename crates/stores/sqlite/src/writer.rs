@@ -402,6 +402,23 @@ mod tests {
     }
 
     #[test]
+    fn a_renewal_that_comes_while_a_transaction_is_under_way_is_the_next_in_it() {
+        let mut stage = Stage::new(Limits { verbs: 2, ..PLENTY });
+        let (verbs, (reply, mut renewed)) = (stage.writer.verbs.clone(), oneshot::channel());
+        let reply = std::cell::Cell::new(Some(reply));
+        let mut meanwhile = stage.send(Kind::Other, move |_| {
+            let verb = |scope: &Scope<'_>| verbs::renew(scope, SESSION, 2);
+            let renewal = Waiting { verb, value: None, reply: reply.take().unwrap() };
+            Ok(verbs.send((Kind::Renewal { attempt: 1 }, Box::new(renewal))).is_ok())
+        });
+        let mut claim = stage.claim_above("later", 0);
+        stage.write();
+        assert!(meanwhile.try_recv().unwrap().unwrap().value);
+        assert_eq!(renewed.try_recv().unwrap().unwrap().value.previous, 1);
+        assert!(!leads(&mut claim));
+    }
+
+    #[test]
     fn a_transaction_takes_so_many_verbs_and_so_much_time_and_at_least_one_verb() {
         let led = |claims: &mut Vec<_>| {
             let before = claims.len();
