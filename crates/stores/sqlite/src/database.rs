@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use tenure_core::{Instant, StoreIdentity};
 use tenure_store::{Options, Reply, Setup, StoreError, Told, clock};
@@ -290,6 +291,7 @@ fn open(path: &Path, access: Access, create: bool) -> Result<Opened, Stop> {
     let file = named(path)?;
     connection.busy_handler(Some(wait))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    compile_once(&connection)?;
     match access {
         Access::ReadWrite => prepare_to_write(&mut connection)?,
         Access::ReadOnly if schema::examine(&connection)?.is_current() => {}
@@ -301,6 +303,12 @@ fn open(path: &Path, access: Access, create: bool) -> Result<Opened, Stop> {
         return Err(StoreError::unavailable("the database file was replaced while it was opened").into());
     }
     Ok(Opened { connection, file })
+}
+
+/// Has statements compiled once. SQLite would compile many of them again whenever values are bound to them, to find a
+/// plan that suits the values, which takes longer than to run them.
+pub(crate) fn compile_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 fn prepare_to_write(connection: &mut Connection) -> Result<(), Stop> {

@@ -18,6 +18,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{Mode, OFlags};
 use tenure_store::{Changes, Hint, Hints, Listeners};
 
+use crate::database::compile_once;
 use crate::place::{FileId, file_id};
 use crate::rows::{kind, optional_name};
 use crate::worker;
@@ -239,17 +240,21 @@ impl Reader {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(&self.database, flags)?;
             connection.busy_timeout(std::time::Duration::from_secs(1))?;
+            compile_once(&connection)?;
             return Ok(self.opened.insert((connection, file)));
         }
         self.opened.as_ref().ok_or(rusqlite::Error::InvalidQuery)
     }
 }
 
+/// The plus has what is new be found by its id; an index of the namespace would go through the whole history.
+const SINCE: &str =
+    "SELECT kind, election, node FROM tenure_events WHERE id > ?1 AND +namespace = ?2 ORDER BY id";
+
 /// What the events of a namespace tell that came after this one.
 fn changes(snapshot: &Connection, after: i64, namespace: &str) -> rusqlite::Result<Changes> {
     let mut changes = Changes::default();
-    let sql = "SELECT kind, election, node FROM tenure_events WHERE id > ?1 AND namespace = ?2 ORDER BY id";
-    let mut select = snapshot.prepare_cached(sql)?;
+    let mut select = snapshot.prepare_cached(SINCE)?;
     let mut events = select.query((after, namespace))?;
     while let Some(event) = events.next()? {
         match optional_name(event, "election")? {
@@ -260,4 +265,44 @@ fn changes(snapshot: &Connection, after: i64, namespace: &str) -> rusqlite::Resu
         }
     }
     Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+    use tenure_store::{EventQuery, Limit, Options};
+
+    use super::*;
+    use crate::database::Database;
+    use crate::moment::Moment;
+    use crate::verbs::{self, Scope};
+
+    #[test]
+    fn whoever_reads_what_is_new_does_not_go_through_what_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut database = Database::new(dir.path().join("tenure.db"), Options::default());
+        database.connect().unwrap();
+        let connection = &database.current().unwrap().connection;
+        connection
+            .execute_batch(
+                "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
+                 INSERT INTO tenure_events (namespace, election, sequence, time, kind, node, term, data)
+                 SELECT 'default', 'e' || n, 1, '', 'leader_elected', 'n1', n, '{}' FROM numbers",
+            )
+            .unwrap();
+        let cost = |sql: &str| connection.prepare_cached(sql).unwrap().get_status(StatementStatus::VmStep);
+
+        let _ = changes(connection, 9_998, "default").unwrap();
+        assert!((10..100).contains(&cost(SINCE)), "{} steps", cost(SINCE));
+
+        let options = Options::default();
+        let scope = Scope::new(connection, &options, Moment::now());
+        for (sql, after, limit) in
+            [(verbs::OLDEST_FIRST, 9_998, None), (verbs::NEWEST_FIRST, 0, Some(Limit::Newest(2)))]
+        {
+            let events = verbs::events(&scope, &EventQuery { after, limit, ..EventQuery::default() });
+            assert_eq!(events.unwrap().iter().map(|event| event.id).collect::<Vec<_>>(), [9_999, 10_000]);
+            assert!((10..200).contains(&cost(sql)), "{} steps", cost(sql));
+        }
+    }
 }

@@ -285,7 +285,7 @@ fn repeated(error: StoreError) -> impl Fn() -> StoreError {
 
 #[cfg(test)]
 mod tests {
-    use rusqlite::Connection;
+    use rusqlite::{Connection, StatementStatus};
     use tempfile::TempDir;
     use tenure_core::{ElectionName, NodeId, Opening, Renewal, SessionId, Standing, Term};
     use tenure_store::{Claim, NodeInfo, Open};
@@ -389,6 +389,22 @@ mod tests {
         assert!(claims.iter_mut().all(leads));
         assert_eq!(renewal.try_recv().unwrap().unwrap().value.previous, 1);
         assert_eq!(stage.commits(), 1);
+    }
+
+    #[test]
+    fn statements_are_compiled_once() {
+        let mut stage = Stage::new(PLENTY);
+        for sequence in 2..10 {
+            let mut renewed = stage.renew(sequence);
+            stage.write();
+            renewed.try_recv().unwrap().unwrap();
+        }
+        let connection = &stage.database.current().unwrap().connection;
+        for sql in verbs::RENEWAL {
+            let statement = connection.prepare_cached(sql).unwrap();
+            assert!(statement.get_status(StatementStatus::Run) > 1, "{sql}");
+            assert_eq!(statement.get_status(StatementStatus::RePrepare), 0, "{sql}");
+        }
     }
 
     #[test]

@@ -105,28 +105,42 @@ pub(super) fn free_all(
     Ok(())
 }
 
+/// The events of a namespace. The plus has them be found by their id; an index of the namespace would go through the
+/// whole history.
+macro_rules! select {
+    ($order:literal) => {
+        concat!(
+            "SELECT * FROM tenure_events WHERE id > ?2 AND +namespace = ?1 ORDER BY id ",
+            $order,
+            " LIMIT ?3"
+        )
+    };
+}
+
+pub(crate) const OLDEST_FIRST: &str = select!("ASC");
+pub(crate) const NEWEST_FIRST: &str = select!("DESC");
+
 /// The history, oldest first.
 pub(crate) fn events(scope: &Scope<'_>, query: &EventQuery) -> Result<Vec<EventRecord>, Stop> {
     let after = i64::try_from(query.after).unwrap_or(i64::MAX);
     let limit = query.limit.map_or(-1, |limit| i64::from(limit.count()));
     let from_the_end = matches!(query.limit, Some(Limit::Newest(_)));
-    let order = if from_the_end { "DESC" } else { "ASC" };
     let found = match &query.election {
-        Some(election) => scope.all(
-            &format!(
-                "SELECT * FROM tenure_events WHERE namespace = ?1 AND election = ?4 AND id > ?2
-                 ORDER BY sequence {order} LIMIT ?3"
-            ),
-            params![scope.namespace, after, limit, election.as_str()],
-            event,
-        ),
-        None => scope.all(
-            &format!(
-                "SELECT * FROM tenure_events WHERE id > ?2 AND namespace = ?1 ORDER BY id {order} LIMIT ?3"
-            ),
-            params![scope.namespace, after, limit],
-            event,
-        ),
+        Some(election) => {
+            let order = if from_the_end { "DESC" } else { "ASC" };
+            scope.all(
+                &format!(
+                    "SELECT * FROM tenure_events WHERE namespace = ?1 AND election = ?4 AND id > ?2
+                     ORDER BY sequence {order} LIMIT ?3"
+                ),
+                params![scope.namespace, after, limit, election.as_str()],
+                event,
+            )
+        }
+        None => {
+            let sql = if from_the_end { NEWEST_FIRST } else { OLDEST_FIRST };
+            scope.all(sql, params![scope.namespace, after, limit], event)
+        }
     };
     let mut events = found?;
     if from_the_end {
