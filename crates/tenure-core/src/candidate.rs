@@ -346,8 +346,8 @@ impl Machine {
         else {
             return;
         };
-        let older = flight.serial <= began_after
-            || (seen.term < election.seen_in(epoch) && flight.serial <= election.seen_after);
+        let overtaken = seen.term < election.seen_in(epoch) && flight.serial <= election.seen_after;
+        let older = flight.serial <= began_after || (overtaken && !self.planted.has(Plant::OldLookCounts));
         if !older {
             self.consider(key, seen, flight, now);
         }
@@ -374,6 +374,9 @@ impl Machine {
         let pulse = seen.holder.as_ref().map(|holder| holder.pulse);
         let (at, act) = match &seen.holder {
             Some(holder) if Some(holder.pulse.stamp.session) == self.session() => {
+                if !self.healthy {
+                    return self.leave_line(key, now);
+                }
                 if self.takes_what_it_sees(key, holder.term, now) {
                     return self.granted(key, holder.term, now);
                 }

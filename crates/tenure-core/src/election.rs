@@ -170,6 +170,11 @@ impl Election {
         if self.seen.0 == epoch { self.seen.1 } else { Term::NONE }
     }
 
+    /// What was seen of the leader by a candidate whom the renewals tell of it.
+    pub fn told(&self) -> Option<&Silence> {
+        matches!(&self.role, Role::Standing(candidacy) if candidacy.told).then_some(&self.silence)
+    }
+
     /// The role in a word, for people and for counting.
     pub fn word(&self) -> &'static str {
         match &self.role {

@@ -1,12 +1,12 @@
 //! The session: opened once, renewed by one request per interval, and never revived.
 
-use crate::election::{Phase, Role, Step};
+use crate::election::{Election, Phase, Role, Step};
 use crate::event::{Event, Reason};
 use crate::machine::Machine;
 use crate::plants::Plant;
 use crate::record::{Opening, Renewal, Sequence, SessionId, Stamp};
 use crate::request::{About, Answer, ElectionKey, Failure, Flight, LONGEST_TIMEOUT, Verb, timeout};
-use crate::silence::{Look, Silence};
+use crate::silence::{LATE, Look, Silence};
 use crate::time::Instant;
 use std::time::Duration;
 
@@ -352,7 +352,27 @@ impl Machine {
             }
         }
         self.hear_of_elections(renewal.waits_for, flight, now);
+        self.time_renewal(flight.sent, every);
         self.ask_for_grants(renewal.grants, now);
+    }
+
+    /// A node that waits to lead renews its session right after a pulse of a leader is expected: so its renewals show
+    /// it that pulse fresh, and the less of an age has to be believed, the sooner a silent leader is succeeded.
+    fn time_renewal(&mut self, sent: Instant, every: Duration) {
+        if self.working > 0 {
+            return;
+        }
+        let late = (self.settings.ttl / 500).max(LATE).min(self.settings.ttl / 100);
+        let longest = every + every / 10;
+        let told = self.elections.iter().flatten().filter_map(Election::told);
+        let rhythms = told.filter_map(Silence::rhythm).filter(|rhythm| rhythm.keeps_step_with(every));
+        let pulses = rhythms.map(|rhythm| rhythm.last_until(sent + longest));
+        let Some(pulse) = pulses.max() else { return };
+        // Out of step with it, a shorter interval brings the next ones closer.
+        let next = if pulse >= sent + every / 2 { pulse + late } else { sent + every * 3 / 4 };
+        if let Session::Open(open) = &mut self.session {
+            open.next = next;
+        }
     }
 
     /// The store has granted more terms to this session than its claims were told of: whoever gave a lease up has

@@ -41,7 +41,29 @@ struct Sight {
 }
 
 /// How long after its pulse is expected a rival is looked at.
-const LATE: Duration = Duration::from_millis(2);
+pub(crate) const LATE: Duration = Duration::from_millis(2);
+
+/// When a rival's pulses come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rhythm {
+    shown: Instant,
+    beat: Duration,
+}
+
+impl Rhythm {
+    /// Whether someone who acts so often meets a pulse every time, with a tenth of the interval to spare.
+    pub fn keeps_step_with(&self, every: Duration) -> bool {
+        let beat = self.beat.as_nanos().max(1);
+        let pulses = ((every.as_nanos() + beat / 2) / beat).max(1);
+        (pulses * beat).abs_diff(every.as_nanos()) <= every.as_nanos() / 10
+    }
+
+    /// The last pulse that is expected until then.
+    pub fn last_until(&self, until: Instant) -> Instant {
+        let pulses = until.since(self.shown).as_nanos() / self.beat.as_nanos().max(1);
+        self.shown + self.beat.saturating_mul(u32::try_from(pulses).unwrap_or(u32::MAX))
+    }
+}
 
 impl Sight {
     /// How long the rival takes from pulse to pulse, going by this one and the one before.
@@ -105,6 +127,12 @@ impl Silence {
         let due = sight.shown? + beat + late;
         let at = if due > now { due } else { now + now.since(due).max(late) };
         Some(at.min(now + ttl / 2))
+    }
+
+    /// How the rival's pulses follow each other, once two have been seen.
+    pub fn rhythm(&self) -> Option<Rhythm> {
+        let sight = self.last.as_ref()?;
+        Some(Rhythm { shown: sight.shown?, beat: sight.beat? })
     }
 
     /// The pulse that was seen last.

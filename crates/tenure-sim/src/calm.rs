@@ -1,6 +1,6 @@
 //! The calm phase: faults have stopped, and now progress is demanded, within the bounds of L1 to L3.
 
-use tenure_core::{Capabilities, ExpiryJudge, Machine, News, SessionId, Succession, Term};
+use tenure_core::{ExpiryJudge, Machine, News, SessionId, Term};
 
 use crate::clock::{Real, nanos};
 use crate::config::Ages;
@@ -155,17 +155,16 @@ impl Calm {
         // makes way may leave the lease to it, unless the store passes over it: then others wait for a ttl.
         let open = |node: usize| world.nodes[node].machine.as_ref().is_some_and(|m| m.session().is_some());
         let absent = world.unhealthy.is_some_and(|node| !open(node));
-        let passed_over = world.config.capabilities.succession == Succession::Race;
+        let passed_over = !world.config.strict_line;
         let unheeded =
             if asked && absent && !passed_over { world.config.longest(world.config.ttl) } else { 0 };
-        hears + learns + unheeded + stop + world.takeover_delay() + world.courtesy() + world.reaction() * 3
+        hears + learns + unheeded + stop + world.takeover_delay() + world.reaction() * 3
     }
 
     /// Whether every election has a candidate that the store knows of, and takes for alive: to that one the lease is
     /// passed on, and its next renewal tells.
     fn all_successors_are_known(&self, world: &World) -> bool {
-        let Capabilities { succession, news, .. } = world.config.capabilities;
-        let races = succession == Succession::Race && news == News::Push;
+        let told = !world.config.strict_line && world.config.capabilities.news == News::Push;
         // If the rates of clocks differ by more, a store may find half of a ttl gone before the next renewal.
         let timely = world.config.drift <= 100;
         let known = |election: usize, node: usize| {
@@ -173,7 +172,7 @@ impl Calm {
             let leads = self.leaders[election].0 == node;
             !leads && session.is_some_and(|session| world.store.stands(election, session))
         };
-        races && timely && (0..self.leaders.len()).all(|e| (0..world.nodes.len()).any(|n| known(e, n)))
+        told && timely && (0..self.leaders.len()).all(|e| (0..world.nodes.len()).any(|n| known(e, n)))
     }
 
     fn handed_over(&mut self, world: &mut World) -> Result<(), Violation> {
@@ -217,7 +216,9 @@ impl Calm {
         let ttl = nanos(world.nodes[leader].config.ttl);
         let rate = world.slowest();
         let poll = world.config.longest_of(|node| node.poll_every);
-        let sight = if world.config.ages == Ages::Exact { 0 } else { poll.max(world.config.ttl / 6) };
+        let renewal = world.config.longest_of(|node| node.renew_every) * 11 / 10;
+        let look = if world.config.renewals_tell { poll.max(renewal) } else { poll };
+        let sight = if world.config.ages == Ages::Exact { 0 } else { look.max(world.config.ttl / 6) };
         let judged = match (world.config.capabilities.expiry, world.config.capabilities.news) {
             (ExpiryJudge::Store, News::Poll) => world.config.tick + world.config.longest(poll),
             (ExpiryJudge::Store, News::Push) => world.config.tick,
@@ -227,7 +228,6 @@ impl Calm {
         (ttl + sight) * 1000 / rate
             + judged
             + world.takeover_delay() * 2
-            + world.courtesy()
             + world.trip() * 4
             + world.config.latency * 2
             + world.config.ttl / 50
@@ -342,16 +342,6 @@ impl World {
     fn takeover_delay(&self) -> Real {
         let delays = self.nodes.iter().map(|node| nanos(node.config.takeover_delay));
         self.config.longest(delays.max().unwrap_or(0))
-    }
-
-    /// What candidates of different priority may spend on courtesy.
-    fn courtesy(&self) -> Real {
-        let first = self.nodes[0].config.priority;
-        if self.nodes.iter().all(|node| node.config.priority == first) {
-            return 0;
-        }
-        let poll = self.config.longest_of(|node| node.poll_every);
-        self.config.longest(self.config.ttl / 20 + poll) + self.config.ttl / 6
     }
 
     /// The longest way of a message to the store, or back.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Plant, Sessions, Succession};
+use tenure_core::{Capabilities, Dice, ExpiryJudge, News, Plant, Sessions};
 
 use crate::clock::{Real, nanos};
 use crate::fault::{self, Fault};
@@ -87,6 +87,10 @@ pub struct Config {
     pub ages: Ages,
     /// Rate of the store's clock, in thousandths.
     pub store_rate: u64,
+    /// The store keeps candidates in a line of its own: whoever stands at its head is served, and nobody else.
+    pub strict_line: bool,
+    /// Renewals tell candidates how their elections are.
+    pub renewals_tell: bool,
     /// A store that judges by itself looks so often for sessions that have expired.
     pub tick: Real,
     /// By how much clock rates may differ, in thousandths; all nodes are told so.
@@ -114,16 +118,27 @@ pub struct Config {
 }
 
 impl Config {
+    /// Candidates decide that a session is over, as in the stores without a line of their own.
+    pub(crate) fn judged_by_candidates(&mut self) {
+        self.strict_line = false;
+        (self.capabilities.expiry, self.capabilities.sessions) = (ExpiryJudge::Candidate, Sessions::Anywhere);
+    }
+
     /// The run of this seed.
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0x7e4e_5eed);
-        let capabilities = Capabilities {
-            succession: pick(&mut dice, &[Succession::Race, Succession::Race, Succession::Queue]),
+        let strict_line = pick(&mut dice, &[false, false, true]);
+        let mut capabilities = Capabilities {
             expiry: pick(&mut dice, &[ExpiryJudge::Candidate, ExpiryJudge::Candidate, ExpiryJudge::Store]),
             news: pick(&mut dice, &[News::Push, News::Push, News::Poll]),
             sessions: Sessions::Anywhere,
         };
+        // A place in a strict line can only be given up by its own session, so the store must judge when that is over.
+        if strict_line {
+            capabilities.expiry = ExpiryJudge::Store;
+            capabilities.sessions = Sessions::OwnConnection;
+        }
         let ages = pick(&mut dice, &[Ages::Unknown, Ages::Exact, Ages::Told, Ages::Told]);
         let drift = pick(&mut dice, &[100, 100, 100, 0, 20, 50, 200]);
         let rho = u64::from(drift);
@@ -171,6 +186,7 @@ impl Config {
         let mut habits = Dice::new(seed ^ 0x3e3b_e125);
         // The store does not know who stands while a take-over delay is due: a leader cannot make way for it.
         let (watched, fails_back) = (habits.below(2) == 0, habits.below(3) > 0 && ranked && !delayed);
+        let renewals_tell = habits.below(3) > 0 && !strict_line;
         for node in &mut nodes {
             let every = node.ttl / pick(&mut habits, &[3, 3, 2, 6]);
             node.look_every = Some(every).filter(|_| habits.below(4) > 0 && watched);
@@ -189,6 +205,8 @@ impl Config {
         let mut config = Self {
             seed,
             capabilities,
+            strict_line,
+            renewals_tell,
             ages,
             store_rate: rate(&mut dice),
             tick,

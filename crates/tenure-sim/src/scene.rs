@@ -62,7 +62,7 @@ impl Scene {
             Self::SteppedClock => {
                 // Exact ages are taken on the clock of the one machine, which is never stepped.
                 config.ages = Ages::Told;
-                config.capabilities.expiry = ExpiryJudge::Candidate;
+                config.judged_by_candidates();
                 // Renewals are rare and looks frequent: a step falls between a renewal and the look that follows.
                 for node in &mut config.nodes {
                     (node.renew_every, node.poll_every) = (node.ttl / 3, node.ttl / 12);
@@ -73,7 +73,7 @@ impl Scene {
                 config.aimed = true;
             }
             Self::SlowAnswers => {
-                config.capabilities.expiry = ExpiryJudge::Candidate;
+                config.judged_by_candidates();
                 set_rates(config, 0, &mut dice);
                 config.faults = fault::plan_of(config, &[Kind::Slow, Kind::Cut], &mut dice);
                 config.aimed = true;

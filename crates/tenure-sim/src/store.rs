@@ -1,11 +1,11 @@
 //! The model store: linearizable by construction, of every kind that [`Capabilities`] can describe.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use tenure_core::{
     Answer, Capabilities, ElectionKey, ExpiryJudge, Failure, Instant, NodeId, Opening, Petition, Plant,
-    Planted, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity, Succession, Term, Verb,
+    Planted, Renewal, Sequence, SessionId, Stamp, Standing, StoreIdentity, Term, Verb,
 };
 
 use crate::clock::{Clock, Real, nanos};
@@ -79,6 +79,17 @@ struct State {
     ledger: Ledger,
 }
 
+/// Whom a changed election concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Concern {
+    /// Everybody, unless the lease turns out to have been granted by the same request.
+    Freed,
+    /// Who was granted the lease, or is asked to give it up.
+    Node(usize),
+    /// Everybody.
+    All,
+}
+
 /// The moment at which a request is executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
@@ -94,6 +105,8 @@ pub struct Moment {
 #[derive(Debug)]
 pub struct ModelStore {
     capabilities: Capabilities,
+    strict_line: bool,
+    renewals_tell: bool,
     ages: Ages,
     planted: Planted,
     /// How often it looks for sessions that have expired.
@@ -108,8 +121,8 @@ pub struct ModelStore {
     first_applied: HashMap<(SessionId, Sequence), Real>,
     /// What the executed requests did, for the invariants.
     pub facts: Vec<Fact>,
-    /// Elections that have changed since hints were sent.
-    pub changed: Vec<usize>,
+    /// Elections that have changed since hints were sent, and whom that concerns.
+    pub changed: BTreeMap<usize, Concern>,
     /// The ledger has changed since hints were sent.
     pub rewritten: bool,
 }
@@ -132,6 +145,8 @@ impl ModelStore {
         };
         Self {
             capabilities,
+            strict_line: false,
+            renewals_tell: false,
             ages,
             planted,
             tick: 1,
@@ -142,7 +157,7 @@ impl ModelStore {
             state,
             first_applied: HashMap::new(),
             facts: Vec::new(),
-            changed: Vec::new(),
+            changed: BTreeMap::new(),
             rewritten: false,
         }
     }
@@ -153,12 +168,31 @@ impl ModelStore {
         Self { tick, ..self }
     }
 
-    /// Executes a request of a node.
+    /// The same, with a line of its own.
+    #[must_use]
+    pub fn in_strict_line(self, strict_line: bool) -> Self {
+        Self { strict_line, ..self }
+    }
+
+    /// The same, telling candidates of their elections when they renew.
+    #[must_use]
+    pub fn telling(self, renewals_tell: bool) -> Self {
+        Self { renewals_tell, ..self }
+    }
+
+    fn note(&mut self, election: usize, concern: Concern) {
+        if self.changed.get(&election) != Some(&Concern::All) {
+            self.changed.insert(election, concern);
+        }
+    }
+
+    /// Executes a request of a node, which knows the elections by these keys.
     pub fn execute(
         &mut self,
         node: usize,
         life: u32,
         verb: &Verb,
+        keys: &[ElectionKey],
         now: Moment,
     ) -> Result<(StoreIdentity, Answer), Failure> {
         self.retire_expired(now);
@@ -166,7 +200,9 @@ impl ModelStore {
             Verb::Open { session, sequence, ttl, supersedes, over } => {
                 self.open(node, life, *session, *sequence, *ttl, *supersedes, *over, now).map(Answer::Open)
             }
-            Verb::Renew { session, sequence, .. } => self.renew(*session, *sequence, now).map(Answer::Renew),
+            Verb::Renew { session, sequence, .. } => {
+                self.renew(*session, *sequence, keys, now).map(Answer::Renew)
+            }
             Verb::Claim { .. } => self.claim(verb, now).map(Answer::Claim),
             Verb::Resign { session, election, attempt, term, to } => {
                 self.resign(*session, *election, *attempt, *term, to.as_ref(), now);
@@ -201,7 +237,7 @@ impl ModelStore {
         lease.candidates.retain(|candidate| candidate.session != id);
         if lease.holder.take_if(|holder| *holder == id).is_some() {
             lease.history.push(Line::Resigned(lease.term));
-            self.changed.push(election);
+            self.note(election, Concern::All);
         }
     }
 
@@ -259,7 +295,7 @@ impl ModelStore {
             session.notices += 1;
         }
         self.facts.push(Fact::Deleted { election, number });
-        self.changed.push(election);
+        self.note(election, Concern::All);
         true
     }
 
@@ -274,7 +310,9 @@ impl ModelStore {
         if let Some(session) = self.session(holder) {
             session.notices += 1;
         }
-        self.changed.push(election);
+        if let Some(leader) = self.node_of(holder) {
+            self.note(election, Concern::Node(leader));
+        }
     }
 
     /// The history of an election.
@@ -289,6 +327,13 @@ impl ModelStore {
             let session = self.state.sessions.iter().find(|row| row.id == candidate.session && row.live)?;
             Some((session.node, candidate.priority))
         })
+    }
+
+    /// The nodes that wait for an election and were renewed lately.
+    pub(crate) fn in_line(&self, election: usize, now: Moment) -> impl Iterator<Item = usize> + '_ {
+        let live = self.state.leases[election].candidates.iter().filter(|other| self.live(other.session));
+        let lately = live.filter(move |other| self.renewed_lately(other.session, now));
+        lately.filter_map(|other| self.node_of(other.session))
     }
 
     // ----- sessions -------------------------------------------------------------------------
@@ -364,7 +409,13 @@ impl ModelStore {
         Ok(Opening::Opened { ttl })
     }
 
-    fn renew(&mut self, id: SessionId, sequence: Sequence, now: Moment) -> Result<Renewal, Failure> {
+    fn renew(
+        &mut self,
+        id: SessionId,
+        sequence: Sequence,
+        keys: &[ElectionKey],
+        now: Moment,
+    ) -> Result<Renewal<ElectionKey>, Failure> {
         let forgets = self.planted.has(Plant::StoreForgetsRetirement);
         let row = self.session(id).filter(|row| row.live || forgets).ok_or(Failure::SessionLost)?;
         row.live = true;
@@ -374,7 +425,10 @@ impl ModelStore {
             self.touch(id, sequence, now);
             self.facts.push(Fact::Renewed { session: id, node, life });
         }
-        Ok(Renewal { previous, notices, grants })
+        let waits = |election: &usize| self.renewals_tell && self.stands(*election, id);
+        let waits_for = (0..self.state.leases.len()).filter(waits);
+        let waits_for = waits_for.map(|election| (keys[election], self.record(election, now))).collect();
+        Ok(Renewal { previous, notices, grants, waits_for })
     }
 
     /// The session is over by the node's own will: its leases are free.
@@ -442,12 +496,12 @@ impl ModelStore {
                 _ => {}
             }
             self.facts.push(Fact::Freed { election, node, how, pulse });
-            self.changed.push(election);
+            self.note(election, Concern::Freed);
             freed.push(election);
         }
-        // In a queue, whoever waited behind moves up.
-        if self.capabilities.succession == Succession::Queue {
-            self.changed.extend(0..self.state.leases.len());
+        // In a strict line, whoever waited behind moves up.
+        if self.strict_line {
+            (0..self.state.leases.len()).for_each(|election| self.note(election, Concern::All));
         }
         for election in freed.into_iter().filter(|_| how == Freed::Closed) {
             self.pass_on(election, None, now);
@@ -457,9 +511,7 @@ impl ModelStore {
     // ----- leases ---------------------------------------------------------------------------
 
     fn claim(&mut self, verb: &Verb, now: Moment) -> Result<Standing, Failure> {
-        let Verb::Claim { tell_only, session, election, attempt, priority, outwaited, over, above, since } =
-            verb
-        else {
+        let Verb::Claim { tell_only, session, election, attempt, priority, over, above, since } = verb else {
             return Err(Failure::Unavailable);
         };
         let (id, election) = (*session, election.index());
@@ -471,12 +523,12 @@ impl ModelStore {
         let overtaken = *attempt < barrier && !overtaken_granted;
         let ended = since.is_some_and(|since| self.state.leases[election].ended > since);
         if overtaken || ended {
-            return Ok(self.refused(election, false, now));
+            return Ok(self.waiting(election, now));
         }
         let lease = &mut self.state.leases[election];
         lease.floor = lease.floor.max(*above);
         if *tell_only {
-            return Ok(self.refused(election, false, now));
+            return Ok(self.waiting(election, now));
         }
         lease.stood = true;
         if lease.holder == Some(id) {
@@ -485,17 +537,30 @@ impl ModelStore {
         }
         let (priority, attempt, sent) = (*priority, *attempt, now.sent);
         self.enter(election, Candidate { session: id, priority, attempt, sent });
-        let ahead = self.ahead_of(election, id);
         if let Some(stamp) = over
-            && ahead == Some(stamp.session)
+            && self.state.leases[election].holder == Some(stamp.session)
         {
             self.retire_exactly(*stamp, now);
         }
-        if let Some(refusal) = self.objection(election, id, *outwaited, now) {
-            return Ok(refusal);
+        if self.state.leases[election].holder.is_some()
+            || (self.strict_line && self.place(election, id) != Some(0))
+        {
+            return Ok(self.waiting(election, now));
+        }
+        if let Some(preferred) = self.preferred_to(election, id, now) {
+            self.grant_in_line(election, preferred, self.node_of(preferred.session), now);
+            return Ok(self.waiting(election, now));
         }
         self.state.leases[election].attempt = attempt;
         Ok(Standing::Leading { term: self.grant(election, id, (node, life), over.is_some(), None, now) })
+    }
+
+    /// To whom a free lease is granted although another has claimed it: the first in line whose priority is higher.
+    fn preferred_to(&self, election: usize, id: SessionId, now: Moment) -> Option<Candidate> {
+        let line = &self.state.leases[election].candidates;
+        let priority = line[self.place(election, id)?].priority;
+        let before = |other: &&Candidate| other.priority > priority && self.live(other.session);
+        line.iter().filter(before).find(|other| self.renewed_lately(other.session, now)).copied()
     }
 
     /// Enters the list of candidates: a queue keeps order, by priority and then by arrival.
@@ -525,42 +590,6 @@ impl ModelStore {
 
     fn place(&self, election: usize, id: SessionId) -> Option<usize> {
         self.state.leases[election].candidates.iter().position(|candidate| candidate.session == id)
-    }
-
-    /// Whom this candidate waits for: the holder, or on a queue the one directly ahead.
-    fn ahead_of(&self, election: usize, id: SessionId) -> Option<SessionId> {
-        let lease = &self.state.leases[election];
-        if self.capabilities.succession == Succession::Race {
-            return lease.holder;
-        }
-        let place = self.place(election, id)?;
-        if place == 0 { lease.holder } else { Some(lease.candidates[place - 1].session) }
-    }
-
-    /// Why the lease is not granted, if so.
-    fn objection(
-        &mut self,
-        election: usize,
-        id: SessionId,
-        outwaited: Option<Term>,
-        now: Moment,
-    ) -> Option<Standing> {
-        let lease = &self.state.leases[election];
-        if self.capabilities.succession == Succession::Queue {
-            let place = self.place(election, id)?;
-            let behind = self.ahead_of(election, id)?;
-            let ahead = u32::try_from(place).unwrap_or(0) + u32::from(lease.holder.is_some());
-            let (behind, seen) = (self.pulse(behind, now), self.record(election, now));
-            return Some(Standing::Queued { ahead, behind, seen });
-        }
-        if lease.holder.is_some() {
-            return Some(self.refused(election, false, now));
-        }
-        let read = Some(lease.term.max(lease.floor));
-        let mine = self.place(election, id).map_or(0, |place| lease.candidates[place].priority);
-        let better = |other: &Candidate| other.priority > mine && self.live(other.session);
-        let outranked = outwaited != read && lease.candidates.iter().any(better);
-        outranked.then(|| self.refused(election, true, now))
     }
 
     fn grant(
@@ -593,7 +622,7 @@ impl ModelStore {
             sent: now.sent,
             at: now.real,
         });
-        self.changed.push(election);
+        self.note(election, Concern::Node(node));
         term
     }
 
@@ -616,12 +645,12 @@ impl ModelStore {
         let named = to.and_then(|to| self.names.iter().position(|name| name == to));
         let named = named.filter(|named| self.standing(election).any(|(node, _)| node == *named));
         let late_too = self.planted.has(Plant::StoreResignsLate);
+        if self.strict_line {
+            self.note(election, Concern::All);
+        }
         let lease = &mut self.state.leases[election];
         let in_time = attempt >= lease.attempt || late_too;
         let ours = lease.holder == Some(id) && term.is_none_or(|term| term == lease.term) && in_time;
-        if self.capabilities.succession == Succession::Queue {
-            self.changed.push(election);
-        }
         let theirs = anyone && lease.holder.is_some() && term.is_some();
         if !(ours || theirs) {
             return;
@@ -633,7 +662,7 @@ impl ModelStore {
             (lease.term, lease.floor) = (Term::NONE, Term::NONE);
         }
         self.facts.push(Fact::Freed { election, node, how: Freed::Resigned, pulse });
-        self.changed.push(election);
+        self.note(election, Concern::Freed);
         self.pass_on(election, named, now);
     }
 
@@ -648,6 +677,10 @@ impl ModelStore {
         let next = self.node_of(successor.session);
         let ignored = self.planted.has(Plant::StoreSuccessorIgnored);
         let granted = *live.first().filter(|_| ignored).unwrap_or(successor);
+        self.grant_in_line(election, granted, next, now);
+    }
+
+    fn grant_in_line(&mut self, election: usize, granted: Candidate, next: Option<usize>, now: Moment) {
         let Some(life) = self.life_of(granted.session) else { return };
         self.state.leases[election].attempt = granted.attempt;
         let now = Moment { sent: granted.sent, ..now };
@@ -655,10 +688,10 @@ impl ModelStore {
     }
 
     /// Whether a candidate is likely to be there, by the store's own clock. It decides only who is asked first, so it
-    /// may be wrong. In a queue, the order is the queue's.
-    fn renewed_lately(&self, id: SessionId, now: Moment) -> bool {
+    /// may be wrong. In a strict line, the order is that of the line.
+    pub(crate) fn renewed_lately(&self, id: SessionId, now: Moment) -> bool {
         let row = self.state.sessions.iter().find(|row| row.id == id);
         let age = |row: &SessionRow| self.clock.read(now.real).since(row.applied_clock);
-        self.capabilities.succession == Succession::Queue || row.is_some_and(|row| age(row) <= row.ttl / 2)
+        self.strict_line || row.is_some_and(|row| age(row) <= row.ttl / 2)
     }
 }

@@ -16,7 +16,7 @@ use crate::desk::Side;
 use crate::fact::Fact;
 use crate::failback::{Asking, Listed};
 use crate::node::{SimNode, Work};
-use crate::store::{ModelStore, Moment};
+use crate::store::{Concern, ModelStore, Moment};
 use crate::trace::Trace;
 use crate::watch::Looked;
 
@@ -36,7 +36,7 @@ pub enum What {
         outcome: Result<(StoreIdentity, Answer), Failure>,
     },
     /// A hint reaches a node.
-    Hint { node: usize, election: usize },
+    Hint { node: usize, election: usize, concern: Concern },
     /// A user's work has stopped.
     WorkStopped { node: usize, life: u32, election: usize },
     /// A user lets its node stand.
@@ -178,7 +178,9 @@ impl World {
         let clock = Clock::new(config.store_rate, 1 << 55);
         let store =
             ModelStore::new(config.capabilities, config.ages, clock, names, config.elections, planted)
-                .looking_every(config.tick);
+                .looking_every(config.tick)
+                .in_strict_line(config.strict_line)
+                .telling(config.renewals_tell);
         let mut world = Self {
             dice: Dice::new(config.seed),
             real: 0,
@@ -332,10 +334,14 @@ impl World {
             What::Reply { life, executed, id, outcome, .. } if life == self.nodes[node].life => {
                 self.deliver(node, executed, id, outcome);
             }
-            What::Hint { election, .. } => {
+            What::Hint { election, concern, .. } => {
                 let key = self.nodes[node].keys[election];
                 self.hurry_watch(node);
-                self.drive(node, |machine, now| machine.hint(key, now));
+                self.drive(node, |machine, now| match concern {
+                    Concern::Node(named) if named == node => machine.hint_named(key, now),
+                    Concern::Node(_) => machine.hint_other(key, now),
+                    Concern::Freed | Concern::All => machine.hint(key, now),
+                });
             }
             What::WorkStopped { life, election, .. }
                 if life == self.nodes[node].life && self.nodes[node].work[election] == Work::Stopping =>
@@ -366,10 +372,7 @@ impl World {
         self.nodes[node].hear(executed);
         let told_lost = matches!(outcome, Err(Failure::SessionLost));
         let failed = outcome.is_err();
-        let tells = matches!(
-            outcome,
-            Ok((_, Answer::Claim(Standing::Refused { .. } | Standing::Queued { .. }) | Answer::Read(_)))
-        );
+        let tells = matches!(outcome, Ok((_, Answer::Claim(Standing::Waiting { .. }) | Answer::Read(_))));
         // What the machine makes of it is known only once it has looked at its clocks.
         let (mut awaited, mut asking) = (false, false);
         self.drive(node, |machine, now| {
@@ -564,7 +567,8 @@ impl World {
         let outcome = if self.store_ails.refuses > 0 {
             Err(Failure::Unavailable)
         } else {
-            self.store.execute(node, life, &request.verb, Moment { sent, ..self.moment() })
+            let keys = self.nodes[node].keys.clone();
+            self.store.execute(node, life, &request.verb, &keys, Moment { sent, ..self.moment() })
         };
         self.trace.line(self.real, || match request.verb {
             Verb::Renew { .. } => {
@@ -584,15 +588,13 @@ impl World {
     /// Passes on what the store did: facts to the invariants, hints to the nodes.
     pub(crate) fn after_store(&mut self) {
         self.facts.append(&mut self.store.facts);
-        let mut changed = std::mem::take(&mut self.store.changed);
-        changed.sort_unstable();
-        changed.dedup();
+        let changed = std::mem::take(&mut self.store.changed);
         if self.config.capabilities.news == News::Push && self.store_ails.no_news == 0 {
-            for election in changed {
+            for (election, concern) in changed {
                 for node in 0..self.nodes.len() {
                     if self.nodes[node].ails.deaf == 0 && !self.link_is_dead(node) {
                         let at = self.real + self.travel(node);
-                        self.at(at, What::Hint { node, election });
+                        self.at(at, What::Hint { node, election, concern });
                     }
                 }
             }

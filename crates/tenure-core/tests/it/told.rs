@@ -5,11 +5,6 @@ use tenure_core::{
     Age, Answer, Capabilities, Event, NodeId, Record, SessionId, Sessions, Settings, Standing, Term, Verb,
 };
 
-/// Where ages are measured on the store's own clock, a candidate has to see every pulse.
-fn told(sequence: u64, age: u64, clock: u64) -> Record {
-    led(1, sequence, Age::Told { age: ms(age), clock: ms(clock) })
-}
-
 /// Answers the next renewal with this word of the election.
 fn renewed_telling(stage: &mut Stage, seen: Record) {
     let renewal = stage.next_request();
@@ -28,37 +23,39 @@ fn a_candidate_that_its_renewals_tell_asks_nothing_itself() {
 }
 
 #[test]
-fn what_a_renewal_tells_times_the_holder_as_exactly_as_a_look() {
-    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), told(5, 0, 0));
+fn what_renewals_tell_times_the_holder_as_exactly_as_looks() {
+    let mut stage = Stage::open(ANYWHERE, Settings::new(TTL));
     let began = stage.now;
-    let look = stage.next_deed();
-    assert!(matches!(look.verb, Verb::Read { .. }), "until the first renewal it looks by itself: {look:?}");
-    let clock = |stage: &Stage| stage.now.since(began).as_millis() as u64;
-    let shown = clock(&stage);
-    stage.answer(look.id, Answer::Read(told(5, shown, shown)));
-    for sequence in 6..9 {
-        let renewal = stage.next_request();
-        let shown = clock(&stage);
-        stage.renewed_telling(&renewal, 0, vec![(stage.key, told(sequence, 200, shown))]);
-    }
-    let last_pulse = stage.now - ms(200);
-    loop {
+    // The rival shows a pulse every three seconds, seven times in all; the ages are by the store's clock.
+    let (every, last) = (3000, 6);
+    let seen = |stage: &Stage| {
+        let clock = u64::try_from(stage.now.since(began).as_millis()).unwrap();
+        let sequence = (clock / every).min(last);
+        led(1, sequence, Age::Told { age: ms(clock - sequence * every), clock: ms(clock) })
+    };
+    stage.machine.stand(stage.key, stage.now).unwrap();
+    let mut looks = 0;
+    let over = loop {
         let request = stage.next_request();
+        let seen = seen(&stage);
         match request.verb {
             Verb::Renew { .. } => {
-                let shown = clock(&stage);
-                let age = stage.now.since(last_pulse).as_millis() as u64;
-                stage.renewed_telling(&request, 0, vec![(stage.key, told(8, age, shown))]);
+                let waits_for = vec![(stage.key, seen)];
+                stage.renewed_telling(&request, 0, waits_for);
             }
-            Verb::Claim { over, .. } => {
-                assert_eq!(over, Some(pulse(8, Age::Unknown).stamp));
-                break;
+            Verb::Read { .. } => {
+                looks += 1;
+                stage.answer(request.id, Answer::Read(seen));
             }
+            Verb::Claim { over: None, .. } => stage.refuse(request.id, seen),
+            Verb::Claim { over, .. } => break over,
             other => panic!("{other:?}"),
         }
-    }
-    let waited = stage.now.since(last_pulse);
-    assert!(waited >= TTL && waited < TTL + TTL / 10, "{waited:?}");
+    };
+    assert_eq!(over, Some(pulse(last, Age::Unknown).stamp));
+    assert!(looks <= 2, "it looks by itself until its first renewal only: {looks} times");
+    let waited = stage.now.since(began + ms(every * last));
+    assert!(waited >= TTL && waited < TTL + TTL / 20, "{waited:?}");
 }
 
 #[test]

@@ -27,8 +27,8 @@ impl Invariant for Cost {
         *renewals += 1;
         let every = world.config.shortest(nanos(world.nodes[*node].config.renew_every));
         let intervals = (world.real - *since) / every;
-        // A few more while the store is away for a moment and comes back.
-        if *renewals > intervals + 4 {
+        // A few more while the store is away for a moment and comes back, and until a candidate keeps step with a leader.
+        if *renewals > intervals * 11 / 10 + 8 {
             return Err(format!("n{node} renewed {renewals} times in {intervals} intervals"));
         }
         Ok(())

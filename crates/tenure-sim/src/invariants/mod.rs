@@ -69,7 +69,7 @@ pub fn all() -> Vec<Box<dyn Invariant>> {
         Box::new(eligible::Eligible),
         Box::new(healthy::Healthy),
         Box::new(succession::Succession),
-        Box::new(priority::Priority::default()),
+        Box::new(priority::Priority),
         Box::new(takeover_delay::TakeoverDelay::default()),
         Box::new(ended::Ended::default()),
         Box::new(jeopardy::Jeopardy::default()),

@@ -28,8 +28,8 @@ impl ModelStore {
         rows.map(sighting).collect()
     }
 
-    pub(super) fn refused(&self, election: usize, outranked: bool, now: Moment) -> Standing {
-        Standing::Refused { seen: self.record(election, now), outranked }
+    pub(super) fn waiting(&self, election: usize, now: Moment) -> Standing {
+        Standing::Waiting { seen: self.record(election, now) }
     }
 
     pub(crate) fn record(&self, election: usize, now: Moment) -> Record {
