@@ -92,6 +92,10 @@ impl Database for MySql {
         answer.map_err(classify)?.ok_or_else(|| Failure { error: nothing(), answered: true })
     }
 
+    async fn settle(&self, wire: &mut Wire) {
+        settle(&mut wire.connection).await;
+    }
+
     fn news(&self) -> News {
         News::Push
     }
@@ -153,8 +157,7 @@ async fn rest(mut result: QueryResult<'_, '_, TextProtocol>) -> Result<Vec<Vec<S
 /// succeeds, or is interrupted together with the connection, changes nothing about the answer. If the call is urgent,
 /// its caller does not wait for it either, and the next call reads what is left.
 async fn answer(connection: &mut Conn, sql: &str, urgent: bool) -> Result<Option<String>, Error> {
-    // What is left of the call before, which has its answer. A connection that was lost fails this call too.
-    let _ = QueryResult::<TextProtocol>::new(&mut *connection).drop_result().await;
+    settle(connection).await;
     let mut result = connection.query_iter(sql).await?;
     let first = result.next().await?.and_then(|mut row| row.take_opt::<Option<String>, _>(0)?.ok()?);
     match first {
@@ -166,6 +169,11 @@ async fn answer(connection: &mut Conn, sql: &str, urgent: bool) -> Result<Option
         Some(store) => Ok(Some(listed(store, rest(result).await?))),
         None => rest(result).await.map(|_| None),
     }
+}
+
+/// Reads what is left of a call that has its answer. A connection that was lost fails the next call too.
+async fn settle(connection: &mut Conn) {
+    let _ = QueryResult::<TextProtocol>::new(connection).drop_result().await;
 }
 
 fn listed(store: String, sets: Vec<Vec<String>>) -> String {

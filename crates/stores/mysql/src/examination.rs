@@ -1,6 +1,7 @@
 //! Examination: what the server really does, not what it was asked to.
 
 use serde::Deserialize;
+use tenure_sql::Room;
 use tenure_store::Finding;
 
 /// What the procedure `tenure_examine` answers.
@@ -25,6 +26,7 @@ impl ExaminationWords {
             0 => "off".to_owned(),
             _ => format!("{}, sync_binlog = {}", self.binlog_format, self.sync_binlog),
         };
+        let room = Room { most: self.most, used: self.used, ours: 2 * self.listeners, per_node: 2 };
         let cluster = self.cluster.as_deref() == Some("ON");
         vec![
             Finding::new("server", true, self.version, ""),
@@ -56,17 +58,7 @@ impl ExaminationWords {
                 "the server refused to make them, so edits by hand are not refused: set \
                  log_bin_trust_function_creators = 1, drop the table tenure_meta, and connect again",
             ),
-            Finding::new(
-                "connections",
-                self.most - self.used >= 10,
-                format!(
-                    "{} of {}: room for about {} more nodes",
-                    self.used,
-                    self.most,
-                    (self.most - self.used) / 3
-                ),
-                "every node needs two, a candidate three, and a busy one up to two more: raise max_connections",
-            ),
+            room.finding("raise max_connections"),
             Finding::new(
                 "news",
                 true,

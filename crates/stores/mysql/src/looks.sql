@@ -2,7 +2,7 @@
 
 DROP PROCEDURE IF EXISTS tenure_look
 //
-CREATE PROCEDURE tenure_look(ns {text}, elec {text}) READS SQL DATA
+CREATE PROCEDURE tenure_look(ns {text}, elec {text}, sess {text}) READS SQL DATA
 BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     CALL tenure_begin(store);
@@ -104,14 +104,15 @@ BEGIN
                      WHERE t.TRIGGER_SCHEMA = DATABASE() AND t.TRIGGER_NAME LIKE 'tenure\_%'),
         'most', @@GLOBAL.max_connections,
         'used', (SELECT CAST(v.VARIABLE_VALUE AS SIGNED) FROM {status} v WHERE v.VARIABLE_NAME = 'Threads_connected'),
-        'listeners', (SELECT COUNT(*) FROM tenure_listeners));
+        'listeners', (SELECT COUNT(*) FROM tenure_listeners l
+                      WHERE IS_USED_LOCK(CONCAT('tenure listener ', l.connection)) = l.connection));
     COMMIT;
 END
 //
 DROP PROCEDURE IF EXISTS tenure_listen
 //
--- Sleeps until something has happened after this id, or for so long. First its last id, then the elections in
--- which something has (none: of nodes); more than a thousand of them are not told one by one.
+-- Sleeps until something has happened after this id, or for so long. First its last id, then what has happened, as far
+-- as it says whom it concerns, in the order of the last time; more than a thousand are not told one by one.
 --
 -- Without an id: only says the last one, and makes itself known. So whoever changes something either finds this
 -- connection, and wakes it up; or has committed before the look below.
@@ -137,6 +138,7 @@ BEGIN
         SELECT COALESCE(MAX(h.events), 0) INTO last FROM tenure_histories h WHERE h.namespace = ns;
     END IF;
     SELECT last;
-    SELECT DISTINCT v.election FROM tenure_events v
-        WHERE v.namespace = ns AND v.id > after AND v.id <= last LIMIT 1001;
+    SELECT JSON_OBJECT('kind', v.kind, 'election', v.election, 'node', v.node) FROM tenure_events v
+        WHERE v.namespace = ns AND v.id > after AND v.id <= last
+        GROUP BY v.kind, v.election, v.node ORDER BY MAX(v.id) LIMIT 1001;
 END

@@ -6,9 +6,10 @@
 use std::time::Duration;
 
 use mysql_async::{Conn, Error};
-use tenure_core::Namespace;
+use serde::Deserialize;
+use tenure_core::{ElectionName, Namespace, NodeId};
 use tenure_sql::{Ears, Value};
-use tenure_store::{Hint, StoreError, clock};
+use tenure_store::{Changes, EventKind, Hint, StoreError, clock};
 
 use crate::address::Address;
 use crate::connect::connect;
@@ -40,22 +41,42 @@ pub(crate) async fn hear(address: &Address, namespace: &Namespace, ears: &Ears) 
         let news = tokio::time::timeout(patience, happened(&mut connection, namespace, Some(last))).await;
         let news =
             news.map_err(|_| StoreError::unavailable("there was no answer for longer than a sleep"))?;
-        let (latest, elections) = news?;
+        let (latest, events) = news?;
         let alarmed = latest == last && clock::now().since(began) < SLEEP / 2;
         false_alarms = if alarmed { false_alarms + 1 } else { 0 };
         if false_alarms > FALSE_ALARMS {
             tokio::time::sleep(RETRY).await;
         }
         last = latest;
-        if elections.len() > MANY {
-            ears.tell(&Hint::All);
-            continue;
-        }
-        for election in elections {
-            ears.tell_of(&election);
+        match changes(&events) {
+            Some(changes) if events.len() <= MANY => ears.tell_changes(changes),
+            _ => ears.tell(&Hint::All),
         }
     }
     Ok(())
+}
+
+/// Whom these lines of history concern; nobody knows if one is not ours.
+fn changes(events: &[String]) -> Option<Changes> {
+    let mut changes = Changes::default();
+    for event in events {
+        let Event { kind, election, node } = serde_json::from_str(event).ok()?;
+        match election {
+            Some(election) => {
+                let node = node.map(NodeId::new).transpose().ok()?;
+                changes.note(EventKind::from_name(&kind)?, &ElectionName::new(election).ok()?, node.as_ref());
+            }
+            None => changes.note_nodes(),
+        }
+    }
+    Some(changes)
+}
+
+#[derive(Deserialize)]
+struct Event {
+    kind: String,
+    election: Option<String>,
+    node: Option<String>,
 }
 
 /// What has happened after this id, when something has.

@@ -8,7 +8,7 @@ use crate::address::Address;
 use crate::connect::connect;
 use crate::error::{NO_TRIGGERS, classify};
 
-const VERSION: i32 = 9;
+const VERSION: i32 = 10;
 const TABLES: &str = include_str!("tables.sql");
 const PARTS: &str = include_str!("parts.sql");
 const VERBS: &str = include_str!("verbs.sql");

@@ -103,11 +103,13 @@ END
 //
 DROP PROCEDURE IF EXISTS tenure_renew
 //
--- One row, however much hangs from the session.
+-- One row, however much hangs from the session. After that it tells of the elections in whose line the session stands, of
+-- the first 200; a renewal fails over none of them.
 CREATE PROCEDURE tenure_renew(ns {text}, sess {text}, seq BIGINT) MODIFIES SQL DATA
 BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE before_sequence, before_notices, before_grants BIGINT;
+    DECLARE waits_for MEDIUMTEXT CHARACTER SET utf8mb4;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
     SELECT s.sequence, s.notices, s.grants INTO before_sequence, before_notices, before_grants FROM tenure_sessions s
@@ -115,8 +117,18 @@ BEGIN
     UPDATE tenure_sessions SET sequence = GREATEST(sequence, seq), renewed_at = UTC_TIMESTAMP(6)
         WHERE id = sess AND namespace = ns AND state = 'live';
     COMMIT;
+    BEGIN
+        DECLARE CONTINUE HANDLER FOR SQLEXCEPTION SET waits_for = NULL;
+        IF EXISTS (SELECT 1 FROM tenure_candidates c WHERE c.session = sess) THEN
+            SELECT JSON_ARRAYAGG(JSON_OBJECT('election', r.election, 'record', JSON_EXTRACT(r.record, '$'))) INTO waits_for
+                FROM (SELECT c.namespace, c.election FROM tenure_candidates c WHERE c.session = sess
+                      ORDER BY c.arrival LIMIT 200) w
+                STRAIGHT_JOIN tenure_records r ON r.namespace = w.namespace AND r.election = w.election;
+        END IF;
+    END;
     SELECT IF(before_sequence IS NULL, '{"lost": true}', JSON_OBJECT('store', store,
-        'previous', before_sequence + 0, 'notices', before_notices + 0, 'grants', before_grants + 0));
+        'previous', before_sequence + 0, 'notices', before_notices + 0, 'grants', before_grants + 0,
+        'waits_for', JSON_EXTRACT(COALESCE(waits_for, '[]'), '$')));
 END
 //
 DROP PROCEDURE IF EXISTS tenure_close
@@ -175,14 +187,14 @@ END
 DROP PROCEDURE IF EXISTS tenure_claim
 //
 CREATE PROCEDURE tenure_claim(ns {text}, kept BIGINT, sess {text}, elec {text}, att BIGINT, prio INT,
-    outwaited BIGINT, over_session {text}, over_sequence BIGINT, tell_only TINYINT,
-    above BIGINT, since BIGINT) MODIFIES SQL DATA
+    over_session {text}, over_sequence BIGINT, tell_only TINYINT, above BIGINT, since BIGINT) MODIFIES SQL DATA
 claiming: BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE found INT;
-    DECLARE me, holder, previous {text};
-    DECLARE own_attempt, e_term, e_floor, e_ended, e_events, settled, granted BIGINT;
-    DECLARE e_stood, held, courteous, outranked, refused, told TINYINT DEFAULT 0;
+    DECLARE me, holder, previous, first_session, first_node {text};
+    DECLARE own_attempt, first_attempt, e_term, e_floor, e_ended, e_events, settled, granted BIGINT;
+    DECLARE first_priority INT;
+    DECLARE e_stood, held, told TINYINT DEFAULT 0;
     DECLARE loss JSON;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
@@ -199,7 +211,14 @@ claiming: BEGIN
     END IF;
     SELECT e.ended, e.events, e.session INTO e_ended, settled, holder FROM tenure_elections e
         WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
-    SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, over_session) FOR UPDATE;
+    SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live' AND NOT (s.id <=> over_session);
+    IF found = 0 AND NOT tell_only THEN
+        CALL tenure_next(ns, elec, NULL, first_session, first_node, first_attempt, first_priority);
+        IF first_priority <= prio OR first_session = sess OR first_session <=> over_session THEN
+            SET first_session = NULL;
+        END IF;
+    END IF;
+    SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, over_session, first_session) FOR UPDATE;
     SELECT s.node, s.attempt INTO me, own_attempt FROM tenure_sessions s
         WHERE s.id = sess AND s.namespace = ns AND s.state = 'live';
     IF me IS NULL THEN
@@ -218,19 +237,23 @@ claiming: BEGIN
         LEAVE claiming;
     END IF;
 
+    IF tell_only THEN
+        UPDATE tenure_elections SET floor = above WHERE namespace = ns AND election = elec AND floor < above;
+        COMMIT;
+        SELECT JSON_OBJECT('store', store, 'seen', JSON_EXTRACT(r.record, '$'))
+            FROM tenure_records r WHERE r.namespace = ns AND r.election = elec;
+        LEAVE claiming;
+    END IF;
+
     -- Only the holder of this very election: to retire anybody else is not this claim's business.
     IF holder <=> over_session AND over_session <> sess AND EXISTS (SELECT 1 FROM tenure_sessions s
         WHERE s.id = over_session AND s.sequence = over_sequence AND s.state = 'live')
     THEN
         CALL tenure_end_session(over_session, 'lapsed', NULL, kept);
-        SET told = 1;
     END IF;
-    SELECT e.term, e.floor, e.events, e.stood, e.session, e.leader
+    SELECT e.term, GREATEST(e.floor, above), e.events, e.stood, e.session, e.leader
         INTO e_term, e_floor, e_events, e_stood, holder, previous
         FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
-    -- Compared with what the candidate can have read, so before its own word raises the floor.
-    SET courteous = NOT (outwaited <=> GREATEST(e_term, e_floor));
-    SET e_floor = GREATEST(e_floor, above);
     SELECT COUNT(*) INTO held FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live';
 
     IF held AND holder = sess THEN
@@ -245,58 +268,61 @@ claiming: BEGIN
         SET e_stood = 1, told = 1, e_events = e_events + 1;
         CALL tenure_tell(ns, elec, e_events, 'election_started', me, GREATEST(e_term, e_floor), '{}');
     END IF;
-    SET refused = held OR tell_only;
-    IF NOT refused AND courteous THEN
-        SELECT COUNT(*) > 0 INTO outranked FROM tenure_standing c
-            WHERE c.namespace = ns AND c.election = elec AND c.node <> me AND c.priority > prio;
-        SET refused = outranked;
-    END IF;
-
-    IF refused THEN
+    IF held THEN
         UPDATE tenure_elections SET floor = e_floor, stood = e_stood, events = e_events
             WHERE namespace = ns AND election = elec AND (floor < e_floor OR stood < e_stood OR events < e_events);
-        -- Whoever asks again writes nothing, and keeps its place.
-        IF NOT EXISTS (SELECT 1 FROM tenure_candidates c WHERE c.namespace = ns AND c.election = elec
-            AND c.session = sess AND c.priority = prio)
-        THEN
-            INSERT INTO tenure_candidates (namespace, election, session, priority, attempt, since)
-                VALUES (ns, elec, sess, prio, att, UTC_TIMESTAMP(6))
-                ON DUPLICATE KEY UPDATE priority = prio, attempt = GREATEST(attempt, att);
+        IF told THEN CALL tenure_trim_history(ns, elec, e_events, settled, kept); END IF;
+    ELSE
+        IF holder IS NOT NULL THEN
+            -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
+            CALL tenure_loss(holder, loss);
+            SET e_events = e_events + 1;
+            CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, loss);
         END IF;
-        IF e_events > settled THEN CALL tenure_trim_history(ns, elec, e_events, settled, kept); END IF;
-        COMMIT;
-        SELECT JSON_OBJECT('store', store, 'outranked', outranked + 0, 'seen', JSON_EXTRACT(r.record, '$'))
-            FROM tenure_records r WHERE r.namespace = ns AND r.election = elec;
-        IF told = 1 THEN CALL tenure_ring(ns); END IF;
-        LEAVE claiming;
+        SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = first_session AND s.state = 'live';
+        IF found = 0 THEN
+            CALL tenure_grant(ns, elec, e_term, e_floor, e_events, settled, holder, previous, sess, me, att, kept, granted);
+            COMMIT;
+            SELECT JSON_OBJECT('store', store, 'granted', granted + 0);
+            CALL tenure_ring(ns);
+            LEAVE claiming;
+        END IF;
+        CALL tenure_grant(ns, elec, e_term, e_floor, e_events, settled, holder, previous, first_session, first_node,
+            first_attempt, kept, granted);
+        SET told = 1;
     END IF;
-
-    IF holder IS NOT NULL THEN
-        -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
-        CALL tenure_loss(holder, loss);
-        SET e_events = e_events + 1;
-        CALL tenure_tell(ns, elec, e_events, 'leader_lost', previous, e_term, loss);
+    -- Whoever asks again writes nothing, and keeps its place.
+    IF NOT EXISTS (SELECT 1 FROM tenure_candidates c WHERE c.namespace = ns AND c.election = elec
+        AND c.session = sess AND c.priority = prio)
+    THEN
+        INSERT INTO tenure_candidates (namespace, election, session, priority, attempt, since)
+            VALUES (ns, elec, sess, prio, att, UTC_TIMESTAMP(6))
+            ON DUPLICATE KEY UPDATE priority = prio, attempt = GREATEST(attempt, att);
     END IF;
-    CALL tenure_grant(ns, elec, e_term, e_floor, e_events, settled, holder, previous, sess, me, att, kept, granted);
     COMMIT;
-    SELECT JSON_OBJECT('store', store, 'granted', granted + 0);
-    CALL tenure_ring(ns);
+    SELECT JSON_OBJECT('store', store, 'seen', JSON_EXTRACT(r.record, '$'))
+        FROM tenure_records r WHERE r.namespace = ns AND r.election = elec;
+    IF told THEN CALL tenure_ring(ns); END IF;
 END
 //
 DROP PROCEDURE IF EXISTS tenure_rehearse
 //
 -- The server reads and parses a procedure when a connection first calls it. So whoever waits calls the parts of a
--- take-over on its connection beforehand: nothing of it is kept, nothing waits for the disk, and nobody hears of it.
+-- take-over and of a hand-over on its connection beforehand: nothing of it is kept, nothing waits for the disk, and nobody hears of it.
 CREATE PROCEDURE tenure_rehearse() MODIFIES SQL DATA
 BEGIN
     DECLARE store TEXT CHARACTER SET utf8mb4;
     DECLARE stage {text} DEFAULT CONCAT('rehearsal ', CONNECTION_ID());
+    DECLARE next_session, next_node {text};
+    DECLARE next_attempt BIGINT;
+    DECLARE next_priority INT;
     DECLARE loss JSON;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
     CALL tenure_end_session(stage, 'lapsed', NULL, 1);
     CALL tenure_loss(stage, loss);
     CALL tenure_tell_of_node(stage, 'node_expired', stage, '{}', 1);
+    CALL tenure_next(stage, stage, stage, next_session, next_node, next_attempt, next_priority);
     CALL tenure_tell(stage, stage, 1, 'leader_elected', stage, 1, '{}');
     CALL tenure_trim_history(stage, stage, 1, 0, 1);
     ROLLBACK;
@@ -314,13 +340,16 @@ resigning: BEGIN
     DECLARE me, holder, previous, next_session, next_node {text};
     DECLARE found INT;
     DECLARE next_attempt, e_floor, granted, e_term, e_attempt, e_events, e_asked, settled BIGINT;
+    DECLARE next_priority INT;
     DECLARE asked TINYINT DEFAULT 0;
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
     CALL tenure_begin(store);
     SELECT e.session, e.term, e.floor, e.attempt, e.events, e.asked, e.leader
         INTO holder, e_term, e_floor, e_attempt, e_events, e_asked, previous
         FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
-    IF holder = sess THEN CALL tenure_next(ns, elec, successor, next_session, next_node, next_attempt); END IF;
+    IF holder = sess THEN
+        CALL tenure_next(ns, elec, successor, next_session, next_node, next_attempt, next_priority);
+    END IF;
     SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, next_session) FOR UPDATE;
     SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live';
     SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = next_session AND s.state = 'live';

@@ -1,6 +1,7 @@
 //! Examination: what the server really does, not what it was asked to.
 
 use serde::Deserialize;
+use tenure_sql::Room;
 use tenure_store::Finding;
 
 /// What the function `examine` answers.
@@ -15,10 +16,12 @@ pub struct ExaminationWords {
     layout: i32,
     most: i64,
     used: i64,
+    ours: i64,
 }
 
 impl ExaminationWords {
     pub(crate) fn findings(self, news: &str) -> Vec<Finding> {
+        let room = Room { most: self.most, used: self.used, ours: self.ours, per_node: 1 };
         let standbys = if self.standbys.is_empty() { "none".to_owned() } else { self.standbys };
         vec![
             Finding::new("server", true, format!("PostgreSQL {}", self.version), ""),
@@ -49,17 +52,7 @@ impl ExaminationWords {
             ),
             Finding::new("synchronous standbys", true, standbys, ""),
             Finding::new("schema", true, format!("layout {}", self.layout), ""),
-            Finding::new(
-                "connections",
-                self.most - self.used >= 10,
-                format!(
-                    "{} of {}: room for about {} more nodes",
-                    self.used,
-                    self.most,
-                    (self.most - self.used) / 2
-                ),
-                "every node needs one, a candidate two, and a busy one up to two more: raise max_connections, or use PgBouncer",
-            ),
+            room.finding("raise max_connections, or use PgBouncer"),
             Finding::new("news", true, news.to_owned(), ""),
         ]
     }

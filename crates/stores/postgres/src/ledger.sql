@@ -170,6 +170,7 @@ BEGIN
         e.events := settled + 1 + jsonb_array_length(moved);
         UPDATE elections SET events = e.events WHERE namespace = ns AND election = elec;
         PERFORM trim_history(ns, elec, e.events, settled, kept);
+        PERFORM notify(ns, elec, NULL);
     END IF;
     RETURN jsonb_build_object('store', identity(), 'published', 'written', 'revision', l.revision, 'refused', refused);
 END $$;
@@ -200,6 +201,7 @@ BEGIN
             jsonb_build_object('revision', l.revision + 1, 'released', released));
         UPDATE elections SET events = e.events + 1 WHERE namespace = ns AND election = elec;
         PERFORM trim_history(ns, elec, e.events + 1, e.events, kept);
+        PERFORM notify(ns, elec, NULL);
     END IF;
     RETURN jsonb_build_object('store', identity(), 'notices', me.notices);
 END $$;

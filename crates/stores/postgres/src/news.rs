@@ -1,7 +1,7 @@
 //! News: LISTEN, on the connection that requests are made over as well.
 
 use tenure_core::Namespace;
-use tenure_sql::{Ears, Line};
+use tenure_sql::{Ears, Line, hint};
 use tenure_store::{Hint, StoreError};
 
 use crate::address::{Address, News};
@@ -27,10 +27,8 @@ pub(crate) async fn hear(
     ears.open();
     let listening = async {
         while let Some(notification) = heard.recv().await {
-            match understand(notification.payload(), namespace) {
-                Some(Told::Election(election)) => ears.tell_of(election),
-                Some(Told::Everything) => ears.tell(&Hint::All),
-                None => {}
+            if let Some(hint) = understand(notification.payload(), namespace) {
+                ears.tell(&hint);
             }
         }
     };
@@ -44,32 +42,33 @@ pub(crate) async fn hear(
     Ok(())
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Told<'a> {
-    Election(&'a str),
-    Everything,
-}
-
-/// `NAMESPACE ELECTION`, with no name after the space: the nodes; only the namespace: everything in it.
-fn understand<'a>(payload: &'a str, namespace: &Namespace) -> Option<Told<'a>> {
-    match payload.split_once(' ') {
-        Some((of, election)) if of == namespace.as_str() => Some(Told::Election(election)),
-        None if payload == namespace.as_str() => Some(Told::Everything),
-        _ => None,
-    }
+/// Names on a line each: of the namespace, of the election (empty: about the nodes), and of the only node that it
+/// concerns. Only the namespace: everything in it.
+fn understand(payload: &str, namespace: &Namespace) -> Option<Hint> {
+    let mut names = payload.split('\n');
+    (names.next()? == namespace.as_str()).then(|| match names.next() {
+        Some(election) => hint(election, names.next()),
+        None => Hint::All,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use tenure_core::{ElectionName, NodeId};
+
     use super::*;
 
     #[test]
     fn only_news_of_the_namespace_is_heard() {
-        let here = Namespace::new("here").unwrap();
-        assert_eq!(understand("here nightly report", &here), Some(Told::Election("nightly report")));
-        assert_eq!(understand("here ", &here), Some(Told::Election("")));
-        assert_eq!(understand("here", &here), Some(Told::Everything));
-        assert_eq!(understand("there nightly", &here), None);
+        let here = Namespace::new("over here").unwrap();
+        let election = ElectionName::new("nightly report").unwrap();
+        let node = NodeId::new("node 1").unwrap();
+        assert_eq!(understand("over here\nnightly report", &here), Some(Hint::Election(election.clone())));
+        let named = Hint::Named { election, node };
+        assert_eq!(understand("over here\nnightly report\nnode 1", &here), Some(named));
+        assert_eq!(understand("over here\n", &here), Some(Hint::Nodes));
+        assert_eq!(understand("over here", &here), Some(Hint::All));
+        assert_eq!(understand("there\nnightly report", &here), None);
         assert_eq!(understand("there", &here), None);
     }
 }

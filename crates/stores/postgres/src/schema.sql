@@ -206,25 +206,31 @@ LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
     ORDER BY c.priority DESC, c.arrival
 $$;
 
--- To whom a lease goes that is given up, in order: the named candidate, and then all that were renewed lately, by
--- priority and arrival. Our clock decides nothing but who is asked first.
+-- To whom a lease goes that is given up, or free, in order: the named candidate, and then all that were renewed lately,
+-- by priority and arrival. Our clock decides nothing but who is asked first.
 CREATE FUNCTION {schema}.in_line(ns text, elec text, named text)
-RETURNS TABLE (place bigint, session text, node text, attempt bigint)
+RETURNS TABLE (place bigint, session text, node text, attempt bigint, priority integer)
 LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
     SELECT row_number() OVER (ORDER BY s.node IS NOT DISTINCT FROM named DESC, c.priority DESC, c.arrival),
-           c.session, s.node, c.attempt
+           c.session, s.node, c.attempt, c.priority
     FROM candidates c JOIN sessions s ON s.id = c.session AND s.state = 'live'
     WHERE c.namespace = ns AND c.election = elec
       AND clock_timestamp() - s.renewed_at <= s.ttl_ms * interval '1 millisecond'
           * CASE WHEN s.node = named THEN 1 ELSE 0.5 END
 $$;
 
--- A line of history, in the transaction of what it tells, and word to whoever listens.
+-- Word to whoever listens: something about an election, for all or for one node only. Without a name: about the nodes.
+-- No name contains a line feed.
+CREATE FUNCTION {schema}.notify(ns text, elec text, only_node text)
+RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
+    SELECT pg_notify({channel}, concat_ws(E'\n', ns, elec, only_node));
+$$;
+
+-- A line of history, in the transaction of what it tells.
 CREATE FUNCTION {schema}.tell(ns text, elec text, seq bigint, what text, who text, trm bigint, more jsonb)
 RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
     INSERT INTO events (namespace, election, sequence, time, kind, node, term, data)
     VALUES (ns, elec, seq, clock_timestamp(), what, who, trm, more);
-    SELECT pg_notify({channel}, ns || ' ' || elec) WHERE elec IS NOT NULL;
 $$;
 
 -- Drops what is beyond retention, but nothing after `settled`: the transition under way is kept whole.
@@ -239,7 +245,7 @@ RETURNS void LANGUAGE sql SET search_path = {schema}, pg_temp AS $$
     VALUES (ns, NULL, 0, clock_timestamp(), what, who, 0, more);
     DELETE FROM events WHERE namespace = ns AND election IS NULL AND id <= (
         SELECT id FROM events WHERE namespace = ns AND election IS NULL ORDER BY id DESC LIMIT 1 OFFSET kept);
-    SELECT pg_notify({channel}, ns || ' '); -- an election without a name: the nodes
+    SELECT notify(ns, '', NULL);
 $$;
 
 -- Why an election has lost its holder, whose session is over. One that has left was superseded by another session of
@@ -278,13 +284,16 @@ BEGIN
     UPDATE sessions SET grants = grants + 1 WHERE id = sess;
     DELETE FROM candidates WHERE namespace = e.namespace AND election = e.election AND session = sess;
     PERFORM trim_history(e.namespace, e.election, e.events, settled, kept);
+    -- The others are told with their renewals.
+    PERFORM notify(e.namespace, e.election, who);
     RETURN e.term;
 END $$;
 
 -- Ends a live session, which is locked, and everything that hangs from it: a few statements however much
 -- that is. An election that somebody else has locked is passed over: whoever is granted it next finds that its holder's
--- session is over, and tells of the loss.
-CREATE FUNCTION {schema}.end_session(sess text, ending text, kept bigint, cause jsonb DEFAULT '{}') RETURNS void
+-- session is over, and tells of the loss. Of the election `claimed` its new leader is told.
+CREATE FUNCTION {schema}.end_session(sess text, ending text, kept bigint, cause jsonb DEFAULT '{}', claimed text DEFAULT NULL)
+RETURNS void
 LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     s     sessions;
@@ -300,7 +309,6 @@ BEGIN
         WHERE id = sess AND state = 'live' RETURNING * INTO s;
     IF NOT FOUND THEN RETURN; END IF;
     IF ending <> 'closed' THEN more := loss(s); END IF;
-    SELECT array_agg(election) INTO held FROM elections WHERE session = sess;
     DELETE FROM candidates WHERE session = sess;
     -- What is closed is passed on, but not more than so much at once. Whoever is busy this moment is not waited for: it
     -- may wait for us.
@@ -320,6 +328,7 @@ BEGIN
             PERFORM grant_term(led, led.events - 1, next_session, next_node, next_attempt, kept);
         END LOOP;
     END IF;
+    SELECT array_agg(election) INTO held FROM elections WHERE session = sess;
     IF held IS NOT NULL THEN
         WITH locked AS MATERIALIZED (
             SELECT e.namespace, e.election FROM elections e WHERE e.session = sess FOR UPDATE SKIP LOCKED),
@@ -335,9 +344,9 @@ BEGIN
             WHERE e.namespace = s.namespace AND e.election = ANY (freed)
               AND v.namespace = e.namespace AND v.election = e.election AND v.sequence <= e.events - kept;
         IF cardinality(held) > 100 THEN
-            PERFORM pg_notify({channel}, s.namespace);
+            PERFORM notify(s.namespace, NULL, NULL);
         ELSE
-            PERFORM pg_notify({channel}, s.namespace || ' ' || e) FROM unnest(held) e;
+            PERFORM notify(s.namespace, e, NULL) FROM unnest(held) e WHERE e IS DISTINCT FROM claimed;
         END IF;
     END IF;
     PERFORM tell_of_node(s.namespace, CASE ending WHEN 'lapsed' THEN 'node_expired' ELSE 'node_left' END, s.node,
@@ -395,6 +404,19 @@ BEGIN
     RETURN jsonb_build_object('store', identity(), 'ttl_ms', ttl);
 END $$;
 
+-- The elections in whose line a session stands: the first 200. A renewal tells of them, and waits for nobody who has
+-- locked a whole table.
+CREATE FUNCTION {schema}.waits_for(sess text) RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+BEGIN
+    LOCK TABLE candidates, elections IN ACCESS SHARE MODE NOWAIT;
+    RETURN (SELECT coalesce(jsonb_agg(to_jsonb(w)), '[]') FROM (
+        SELECT e.election, record(e) AS record
+        FROM candidates c JOIN elections e ON e.namespace = c.namespace AND e.election = c.election
+        WHERE c.session = sess ORDER BY c.arrival LIMIT 200) w);
+EXCEPTION WHEN lock_not_available THEN
+    RETURN '[]';
+END $$;
+
 -- One row, however much hangs from the session.
 CREATE FUNCTION {schema}.renew(ns text, sess text, seq bigint)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
@@ -406,7 +428,7 @@ BEGIN
     IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
     UPDATE sessions SET sequence = greatest(sequence, seq), renewed_at = clock_timestamp() WHERE id = sess;
     RETURN jsonb_build_object('store', identity(), 'previous', before.sequence, 'notices', before.notices,
-                              'grants', before.grants);
+                              'grants', before.grants, 'waits_for', waits_for(sess));
 END $$;
 
 CREATE FUNCTION {schema}.close(ns text, kept bigint, sess text, cause text)
@@ -449,19 +471,18 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {schema}.claim(ns text, kept bigint, sess text, elec text, att bigint, prio integer,
-    outwaited bigint, over_session text, over_sequence bigint, tell_only boolean,
-    above bigint, since bigint)
+    over_session text, over_sequence bigint, tell_only boolean, above bigint, since bigint)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
-    me        sessions;
-    e         elections;
-    over      sessions; -- the holder, if its session is over
-    settled   bigint;
-    held      boolean;
-    courteous boolean;
-    outranked boolean := false;
-    refused   boolean;
-    now       timestamptz := clock_timestamp();
+    me      sessions;
+    e       elections;
+    over    sessions; -- the holder, if its session is over
+    first_session text; -- who is in line and has a higher priority
+    first_node    text;
+    first_attempt bigint;
+    settled bigint;
+    held    boolean;
+    now     timestamptz := clock_timestamp();
 BEGIN
     PERFORM careful();
     -- Looked at without a lock, only so that nothing is made for a session that is over, or for a claim that was
@@ -473,7 +494,11 @@ BEGIN
         END IF;
     END IF;
     SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec FOR UPDATE;
-    PERFORM 1 FROM sessions WHERE id IN (sess, over_session) ORDER BY id FOR NO KEY UPDATE;
+    IF NOT tell_only AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = e.session AND id <> coalesce(over_session, '') AND state = 'live') THEN
+        SELECT i.session, i.node, i.attempt INTO first_session, first_node, first_attempt FROM in_line(ns, elec, NULL) i
+            WHERE i.priority > prio AND i.session <> sess AND i.session IS DISTINCT FROM over_session ORDER BY i.place LIMIT 1;
+    END IF;
+    PERFORM 1 FROM sessions WHERE id IN (sess, over_session, first_session) ORDER BY id FOR NO KEY UPDATE;
     SELECT * INTO me FROM sessions WHERE id = sess AND namespace = ns AND state = 'live';
     IF NOT FOUND THEN RETURN '{"lost": true}'; END IF;
     -- The session was opened since it was looked at.
@@ -484,16 +509,20 @@ BEGIN
             CASE WHEN e.election IS NULL THEN '{"term": 0, "ended": 0, "asked": 0}' ELSE record(e) END);
     END IF;
 
+    e.floor := greatest(e.floor, above);
+    IF tell_only THEN
+        UPDATE elections SET floor = e.floor WHERE namespace = ns AND election = elec AND floor < e.floor;
+        RETURN jsonb_build_object('store', identity(), 'seen', record(e));
+    END IF;
+
     -- Only the holder of this very election: to retire anybody else is not this claim's business.
     IF e.session = over_session AND over_session <> sess
        AND EXISTS (SELECT 1 FROM sessions WHERE id = over_session AND sequence = over_sequence AND state = 'live')
     THEN
-        PERFORM end_session(over_session, 'lapsed', kept);
+        PERFORM end_session(over_session, 'lapsed', kept, claimed => elec);
         SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec;
+        e.floor := greatest(e.floor, above);
     END IF;
-    -- Compared with what the candidate can have read, so before its own word raises the floor.
-    courteous := outwaited IS DISTINCT FROM greatest(e.term, e.floor);
-    e.floor := greatest(e.floor, above);
     held := EXISTS (SELECT 1 FROM sessions WHERE id = e.session AND state = 'live');
 
     IF held AND e.session = sess THEN
@@ -509,40 +538,40 @@ BEGIN
         e.events := e.events + 1;
         PERFORM tell(ns, elec, e.events, 'election_started', me.node, greatest(e.term, e.floor), '{}');
     END IF;
-    refused := held OR tell_only;
-    IF NOT refused AND courteous THEN
-        outranked := EXISTS (SELECT 1 FROM standing(ns, elec) WHERE node <> me.node AND priority > prio);
-        refused := outranked;
-    END IF;
-
-    IF refused THEN
+    IF NOT held THEN
+        SELECT * INTO over FROM sessions WHERE id = e.session;
+        IF FOUND THEN
+            -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
+            e.events := e.events + 1;
+            PERFORM tell(ns, elec, e.events, 'leader_lost', e.leader, e.term, loss(over));
+        END IF;
+        IF NOT EXISTS (SELECT 1 FROM sessions WHERE id = first_session AND state = 'live') THEN
+            e.term := grant_term(e, settled, sess, me.node, att, kept);
+            RETURN jsonb_build_object('store', identity(), 'granted', e.term);
+        END IF;
+        PERFORM grant_term(e, settled, first_session, first_node, first_attempt, kept);
+        SELECT * INTO e FROM elections WHERE namespace = ns AND election = elec;
+    ELSE
         UPDATE elections SET floor = e.floor, stood = e.stood, events = e.events
             WHERE namespace = ns AND election = elec AND (floor, stood, events) IS DISTINCT FROM (e.floor, e.stood, e.events);
-        -- Whoever asks again writes nothing, and keeps its place.
-        IF NOT EXISTS (SELECT 1 FROM candidates WHERE namespace = ns AND election = elec AND session = sess AND priority = prio) THEN
-            INSERT INTO candidates (namespace, election, session, priority, attempt, since)
-                VALUES (ns, elec, sess, prio, att, now)
-                ON CONFLICT (namespace, election, session) DO UPDATE
-                SET priority = prio, attempt = greatest(candidates.attempt, att);
+        IF e.events > settled THEN
+            PERFORM trim_history(ns, elec, e.events, settled, kept);
+            PERFORM notify(ns, elec, NULL);
         END IF;
-        PERFORM trim_history(ns, elec, e.events, settled, kept) WHERE e.events > settled;
-        RETURN jsonb_build_object('store', identity(), 'seen', record(e), 'outranked', outranked);
     END IF;
-
-    SELECT * INTO over FROM sessions WHERE id = e.session;
-    IF FOUND THEN
-        -- Its session was ended while this election was locked, or by hand, so nobody has told of its loss yet.
-        e.events := e.events + 1;
-        PERFORM tell(ns, elec, e.events, 'leader_lost', e.leader, e.term, loss(over));
+    -- Whoever asks again writes nothing, and keeps its place.
+    IF NOT EXISTS (SELECT 1 FROM candidates WHERE namespace = ns AND election = elec AND session = sess AND priority = prio) THEN
+        INSERT INTO candidates (namespace, election, session, priority, attempt, since)
+            VALUES (ns, elec, sess, prio, att, now)
+            ON CONFLICT (namespace, election, session) DO UPDATE
+            SET priority = prio, attempt = greatest(candidates.attempt, att);
     END IF;
-    e.term := grant_term(e, settled, sess, me.node, att, kept);
-    RETURN jsonb_build_object('store', identity(), 'granted', e.term);
+    RETURN jsonb_build_object('store', identity(), 'seen', record(e));
 END $$;
 
--- Under a session that is over there is nothing left to give up, so that is no error.
 -- The server plans each statement of a function when a connection first comes to it, which takes longer than all
--- that they do. So whoever waits plays a take-over and a hand-over on its connection beforehand: nothing of it is kept, nothing
--- waits for the disk, and nobody hears of it.
+-- that they do. So whoever waits plays a take-over and a hand-over on its connection beforehand: nothing of it is kept,
+-- nothing waits for the disk, and nobody hears of it.
 CREATE FUNCTION {schema}.rehearse() RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
 DECLARE
     stage text := 'rehearsal ' || pg_backend_pid();
@@ -552,20 +581,22 @@ DECLARE
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     BEGIN
-        PERFORM open(stage, 1, first, 1, 1, first, '', NULL, 0, '', '{}', NULL, NULL, NULL);
-        PERFORM open(stage, 1, other, 1, 1, other, '', NULL, 0, '', '{}', NULL, NULL, NULL);
-        PERFORM claim(stage, 1, first, 'play', 1, 0, NULL, NULL, NULL, false, 0, NULL);
-        PERFORM claim(stage, 1, other, 'play', 1, 0, NULL, NULL, NULL, false, 0, NULL);
-        PERFORM claim(stage, 1, other, 'play', 2, 0, NULL, first, 1, false, 0, NULL);
-        PERFORM open(stage, 1, third, 1, 1000, third, '', NULL, 0, '', '{}', NULL, NULL, NULL);
-        PERFORM claim(stage, 1, third, 'play', 1, 0, NULL, NULL, NULL, false, 0, NULL);
+        PERFORM open(stage, 1, first, 1, 10000, first, '', NULL, 0, '', '{}', NULL, NULL, NULL);
+        PERFORM open(stage, 1, other, 1, 10000, other, '', NULL, 0, '', '{}', NULL, NULL, NULL);
+        PERFORM claim(stage, 1, first, 'play', 1, 0, NULL, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, other, 'play', 1, 0, NULL, NULL, false, 0, NULL);
+        PERFORM claim(stage, 1, other, 'play', 2, 0, first, 1, false, 0, NULL);
+        PERFORM open(stage, 1, third, 1, 10000, third, '', NULL, 0, '', '{}', NULL, NULL, NULL);
+        PERFORM claim(stage, 1, third, 'play', 1, 0, NULL, NULL, false, 0, NULL);
         PERFORM resign(stage, 1, other, 'play', 3, NULL, NULL, '{}');
+        PERFORM look(stage, 'play', NULL);
         RAISE SQLSTATE 'TEN00';
     EXCEPTION WHEN SQLSTATE 'TEN00' THEN NULL;
     END;
     RETURN jsonb_build_object('store', identity());
 END $$;
 
+-- Under a session that is over there is nothing left to give up, so that is no error.
 CREATE FUNCTION {schema}.resign(ns text, kept bigint, sess text, elec text, att bigint, only_term bigint, successor text,
     cause text)
 RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
@@ -616,6 +647,7 @@ BEGIN
     ELSE
         UPDATE elections SET session = NULL, events = e.events WHERE namespace = ns AND election = elec;
         PERFORM trim_history(ns, elec, e.events, settled, kept);
+        PERFORM notify(ns, elec, NULL);
     END IF;
     RETURN jsonb_build_object('store', identity());
 END $$;
@@ -654,6 +686,7 @@ BEGIN
     UPDATE sessions SET notices = notices + 1 WHERE id = e.session AND led;
     DELETE FROM candidates WHERE namespace = ns AND election = elec;
     PERFORM trim_history(ns, elec, e.events, settled, kept);
+    PERFORM notify(ns, elec, NULL);
     RETURN jsonb_build_object('store', identity(), 'deletion', 'ended');
 END $$;
 
@@ -678,6 +711,7 @@ BEGIN
             WHERE namespace = ns AND election = elec;
         UPDATE sessions SET notices = notices + 1 WHERE id = e.session;
         PERFORM trim_history(ns, elec, e.events + 1, e.events, kept);
+        PERFORM notify(ns, elec, leader);
     END IF;
     RETURN jsonb_build_object('store', identity(), 'petition', 'noted', 'leader', leader, 'term', e.term);
 END $$;
@@ -700,6 +734,7 @@ BEGIN
         me.node, e.term, jsonb_build_object('live', living, 'minimum', least_living));
     UPDATE elections SET degraded = bad, events = e.events + 1 WHERE namespace = ns AND election = elec;
     PERFORM trim_history(ns, elec, e.events + 1, e.events, kept);
+    PERFORM notify(ns, elec, NULL);
     RETURN jsonb_build_object('store', identity(), 'done', true);
 END $$;
 
@@ -727,10 +762,21 @@ END $$;
 
 -- ----- to be looked at ------------------------------------------------------------------------
 
-CREATE FUNCTION {schema}.look(ns text, elec text) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
-    SELECT jsonb_build_object('store', identity(), 'seen',
-        (SELECT record(e) FROM elections e WHERE e.namespace = ns AND e.election = elec))
-$$;
+-- A successor is told of its grant by a look. It was on disk before anybody could see it; but if the wait for a synchronous
+-- standby was cancelled, it is told only when a write after it has waited.
+CREATE FUNCTION {schema}.look(ns text, elec text, sess text)
+RETURNS jsonb LANGUAGE plpgsql SET search_path = {schema}, pg_temp AS $$
+DECLARE
+    holder text;
+    seen   jsonb;
+BEGIN
+    SELECT e.session, record(e) INTO holder, seen FROM elections e WHERE e.namespace = ns AND e.election = elec;
+    IF holder = sess AND current_setting('synchronous_standby_names') <> '' THEN
+        PERFORM careful();
+        PERFORM pg_logical_emit_message(true, 'tenure', '');
+    END IF;
+    RETURN jsonb_build_object('store', identity(), 'seen', seen);
+END $$;
 
 CREATE FUNCTION {schema}.list_candidates(ns text, elec text) RETURNS jsonb LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
     SELECT jsonb_build_object('store', identity(), 'list',
@@ -785,8 +831,10 @@ CREATE FUNCTION {schema}.examine() RETURNS jsonb LANGUAGE sql STABLE SET search_
         'synchronous_commit', current_setting('synchronous_commit'),
         'standbys', current_setting('synchronous_standby_names'),
         'layout', (SELECT version FROM meta),
-        'most', current_setting('max_connections')::int,
-        'used', (SELECT sum(numbackends)::bigint FROM pg_stat_database))
+        'most', current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+                - coalesce(current_setting('reserved_connections', true)::int, 0),
+        'used', (SELECT sum(numbackends)::bigint FROM pg_stat_database),
+        'ours', (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tenure' AND datname IS NOT NULL))
 $$;
 
 INSERT INTO {schema}.meta (version) VALUES ({version});

@@ -7,7 +7,7 @@ use crate::address::Address;
 use crate::connect::{connect, places};
 use crate::error::classify;
 
-const VERSION: i32 = 10;
+const VERSION: i32 = 11;
 /// The oldest server that knows all that is used.
 const OLDEST: i32 = 130_000;
 const SCHEMA: &str = include_str!("schema.sql");

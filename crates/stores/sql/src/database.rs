@@ -44,8 +44,8 @@ pub trait Database: Sized + Send + Sync + 'static {
     /// What the thread is called that drives its connections.
     const THREAD: &'static str;
 
-    /// Whether the first claim on a connection takes longer than those after it, unless it was rehearsed: then
-    /// there is a function `rehearse`, which changes nothing.
+    /// Whether the first take-over or hand-over on a connection takes longer than those after it, unless it was
+    /// rehearsed: then there is a function `rehearse`, which changes nothing.
     const REHEARSES: bool = false;
 
     /// The database that the URL names. Nothing is connected yet.
@@ -79,6 +79,11 @@ pub trait Database: Sized + Send + Sync + 'static {
         function: &str,
         values: &[Value],
     ) -> impl Future<Output = Result<String, Failure>> + Send;
+
+    /// Sees to what the server still does for a call after its answer, so that the next one does not wait for it.
+    fn settle(&self, _connection: &mut Self::Connection) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 
     /// Whether it tells of changes.
     fn news(&self) -> News;

@@ -11,6 +11,7 @@
 //! | `ledger` | the same for partitions |
 //! | `words` | what the functions answer |
 //! | `news` | hints from the server, as long as somebody listens |
+//! | `room` | for how many nodes a server has connections |
 //! | `line` | one connection, opened again when it must be; never used after a cancelled request |
 //! | `engine` | a thread with a runtime of its own, which the application cannot starve |
 //! | `encryption` | whether connections are encrypted, and whom to trust |
@@ -23,6 +24,7 @@ mod fence;
 mod ledger;
 mod line;
 mod news;
+mod room;
 mod store;
 mod words;
 
@@ -31,5 +33,6 @@ pub use encryption::{Encryption, Trusted, is_local};
 pub use engine::Engine;
 pub use fence::{Fenced, Hold, enter, leave};
 pub use line::Line;
-pub use news::Ears;
+pub use news::{Ears, hint};
+pub use room::Room;
 pub use store::SqlStore;

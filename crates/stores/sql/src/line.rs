@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tenure_store::{StoreError, clock};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 use crate::database::{Database, Value};
-use crate::engine::Engine;
 
 /// A connection for one request at a time.
 ///
@@ -23,7 +22,7 @@ pub struct Line<D: Database> {
     /// Names this line to the server.
     mark: String,
     left_behind: AtomicBool,
-    /// Whether a claim was rehearsed on this connection.
+    /// Whether [`rehearse`](Line::rehearse) was called on this connection.
     rehearsed: AtomicBool,
 }
 
@@ -35,12 +34,11 @@ struct Slot<C> {
     has_closer: bool,
 }
 
-/// How long a connection that nobody uses is kept, unless it is the one that stays: longer than the pause between two
-/// looks of a candidate with the default ttl.
+/// How long a connection that nobody uses is kept, unless it is the one that stays.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// How long a rehearsal may keep others from the line.
-const REHEARSAL: Duration = Duration::from_secs(1);
+/// How long a request may use a connection that others want to use: then that is closed.
+const HELD: Duration = Duration::from_secs(5);
 
 /// A request under way: dropped before it was answered, it is left behind.
 struct UnderWay<'a>(Option<&'a AtomicBool>);
@@ -86,16 +84,18 @@ impl<D: Database> Line<D> {
     /// Has calls made over this connection from now on.
     pub async fn adopt(&self, connection: D::Connection) {
         self.slot.lock().await.connection = Some(connection);
+        self.rehearsed.store(false, Ordering::Release);
     }
 
-    /// Has the next request open a fresh connection.
-    pub(crate) async fn reset(&self) {
-        self.slot.lock().await.connection = None;
+    /// Has the next request open a fresh connection, which it does anyway while this one is in use.
+    pub(crate) fn reset(&self) {
+        if let Ok(mut slot) = self.slot.try_lock() {
+            slot.connection = None;
+        }
     }
 
     async fn open(self: &Arc<Self>, slot: &mut Slot<D::Connection>) -> Result<D::Connection, StoreError> {
         let connection = self.database.connect().await?;
-        self.rehearsed.store(false, Ordering::Release);
         if let Some(kept) = self.kept
             && !std::mem::replace(&mut slot.has_closer, true)
         {
@@ -117,20 +117,6 @@ impl<D: Database> Line<D> {
         }
     }
 
-    /// Has a claim rehearsed, once per connection: for whoever waits, so that its grant is not the first one
-    /// that the server makes on this connection. Nothing depends on it.
-    pub(crate) fn rehearse(self: &Arc<Self>, engine: &Engine) {
-        if D::REHEARSES && !self.rehearsed.swap(true, Ordering::AcqRel) {
-            let line = Arc::clone(self);
-            engine.spawn(async move {
-                let rehearsal = line.call("rehearse", &[]);
-                if let Ok(Err(error)) = tokio::time::timeout(REHEARSAL, rehearsal).await {
-                    tracing::debug!(%error, "a claim was not rehearsed");
-                }
-            });
-        }
-    }
-
     /// Calls a function that answers with one JSON object.
     pub(crate) async fn call(
         self: &Arc<Self>,
@@ -138,21 +124,107 @@ impl<D: Database> Line<D> {
         values: &[Value],
     ) -> Result<String, StoreError> {
         let mut slot = self.slot.lock().await;
-        let mut connection = match slot.connection.take().filter(|connection| !D::is_closed(connection)) {
-            Some(connection) => connection,
-            None => self.open(&mut slot).await?,
+        self.call_in(&mut slot, function, values).await
+    }
+
+    /// The same, at once: while the connection is in use, over one that is opened for this request alone.
+    pub(crate) async fn call_at_once(
+        self: &Arc<Self>,
+        function: &str,
+        values: &[Value],
+    ) -> Result<String, StoreError> {
+        if let Ok(mut slot) = self.slot.try_lock() {
+            return self.call_in(&mut slot, function, values).await;
+        }
+        match self.database.connect().await {
+            Ok(connection) => self.call_over(connection, function, values).await.1,
+            // The server may have none to spare.
+            Err(error) => {
+                tracing::debug!(%error, "a request waits for a connection that is in use");
+                self.call(function, values).await
+            }
+        }
+    }
+
+    /// The same over the connection if it is open and not in use; else it answers `None`. It is finished even if nobody
+    /// waits for the answer any more: so nobody loses the connection over it.
+    pub(crate) async fn call_if_idle(
+        self: Arc<Self>,
+        function: &'static str,
+        values: Arc<Vec<Value>>,
+        answered: oneshot::Sender<Option<Result<String, StoreError>>>,
+    ) {
+        let is_ready = |slot: &MutexGuard<'_, Slot<D::Connection>>| {
+            slot.connection.as_ref().is_some_and(|connection| !D::is_closed(connection))
+                && !self.left_behind.load(Ordering::Acquire)
         };
+        let Some(mut slot) = self.slot.try_lock().ok().filter(is_ready) else {
+            let _ = answered.send(None);
+            return;
+        };
+        let finished = tokio::time::timeout(HELD, async {
+            let answer = self.call_in(&mut slot, function, &values).await;
+            let _ = answered.send(Some(answer));
+            if let Some(connection) = &mut slot.connection {
+                self.database.settle(connection).await;
+            }
+        });
+        if finished.await.is_err() {
+            slot.connection = None;
+        }
+    }
+
+    /// Calls the function `rehearse` once per connection, if it is idle. Nothing depends on it.
+    pub(crate) async fn rehearse(self: Arc<Self>) {
+        if D::REHEARSES && !self.rehearsed.swap(true, Ordering::AcqRel) {
+            let (answered, answer) = oneshot::channel();
+            Arc::clone(&self).call_if_idle("rehearse", Arc::default(), answered).await;
+            match answer.await {
+                Ok(Some(Ok(_))) => {}
+                Ok(None) => self.rehearsed.store(false, Ordering::Release),
+                failed => tracing::debug!(?failed, "a hand-over was not rehearsed"),
+            }
+        }
+    }
+
+    async fn call_in(
+        self: &Arc<Self>,
+        slot: &mut Slot<D::Connection>,
+        function: &str,
+        values: &[Value],
+    ) -> Result<String, StoreError> {
+        let connection = match slot.connection.take().filter(|connection| !D::is_closed(connection)) {
+            Some(connection) => connection,
+            None => {
+                self.rehearsed.store(false, Ordering::Release);
+                self.open(slot).await?
+            }
+        };
+        let (connection, answer) = self.call_over(connection, function, values).await;
+        slot.uses += 1;
+        slot.connection = connection;
+        answer
+    }
+
+    /// Gives the connection back if it can be used for the next call.
+    async fn call_over(
+        &self,
+        mut connection: D::Connection,
+        function: &str,
+        values: &[Value],
+    ) -> (Option<D::Connection>, Result<String, StoreError>) {
         if self.left_behind.load(Ordering::Acquire) {
-            self.database.cancel(&mut connection, &self.mark).await?;
+            if let Err(error) = self.database.cancel(&mut connection, &self.mark).await {
+                return (None, Err(error));
+            }
             self.left_behind.store(false, Ordering::Release);
         }
         let under_way = UnderWay(Some(&self.left_behind));
         let answer = self.database.call(&mut connection, &self.mark, function, values).await;
         under_way.answered();
-        slot.uses += 1;
-        if answer.as_ref().map_or_else(|failure| failure.answered, |_| true) {
-            slot.connection = Some(connection);
+        match answer {
+            Ok(answer) => (Some(connection), Ok(answer)),
+            Err(failure) => (failure.answered.then_some(connection), Err(failure.error)),
         }
-        answer.map_err(|failure| failure.error)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tenure_core::{ElectionName, Namespace};
-use tenure_store::{Hint, Listeners, News};
+use tenure_core::{ElectionName, Namespace, NodeId};
+use tenure_store::{Changes, Hint, Listeners, News};
 
 use crate::database::Database;
 use crate::line::Line;
@@ -40,17 +40,25 @@ impl Ears {
         }
     }
 
-    /// Something may have changed about this election; without a name, about the nodes.
-    pub fn tell_of(&self, election: &str) {
-        self.tell(&about(election));
+    /// These elections and nodes have changed.
+    pub fn tell_changes(&self, changes: Changes) {
+        if let Some(listeners) = self.listeners.upgrade() {
+            changes.post(&listeners);
+        }
     }
 }
 
-fn about(election: &str) -> Hint {
-    match election {
-        "" => Hint::Nodes,
+/// What is told of an election, for all or for one node only; without a name, of the nodes.
+#[must_use]
+pub fn hint(election: &str, only_node: Option<&str>) -> Hint {
+    if election.is_empty() {
+        return Hint::Nodes;
+    }
+    match (ElectionName::new(election), only_node.map(NodeId::new)) {
+        (Ok(election), None) => Hint::Election(election),
+        (Ok(election), Some(Ok(node))) => Hint::Named { election, node },
         // A name that is none was not written by us; but something has happened.
-        _ => ElectionName::new(election).map_or(Hint::All, Hint::Election),
+        _ => Hint::All,
     }
 }
 
@@ -90,8 +98,12 @@ mod tests {
 
     #[test]
     fn a_hint_is_about_an_election_the_nodes_or_everything() {
-        assert_eq!(about("nightly"), Hint::Election(ElectionName::new("nightly").unwrap()));
-        assert_eq!(about(""), Hint::Nodes);
-        assert_eq!(about("a\nb"), Hint::All);
+        let election = ElectionName::new("nightly").unwrap();
+        assert_eq!(hint("nightly", None), Hint::Election(election.clone()));
+        let node = NodeId::new("a").unwrap();
+        assert_eq!(hint("nightly", Some("a")), Hint::Named { election, node });
+        assert_eq!(hint("", None), Hint::Nodes);
+        assert_eq!(hint("a\nb", None), Hint::All);
+        assert_eq!(hint("nightly", Some("")), Hint::All);
     }
 }

@@ -1,7 +1,8 @@
 //! The contract, verb by verb.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -11,8 +12,9 @@ use tenure_core::{
 use tenure_store::{
     Candidate, Capabilities, Cause, Claim, Declaration, Deletion, EventQuery, EventRecord, ExpiryJudge,
     Finding, HealthReport, Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned,
-    Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl, Succession, Told,
+    Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl, Told,
 };
+use tokio::sync::oneshot;
 
 use crate::database::{Database, Value};
 use crate::engine::Engine;
@@ -25,10 +27,12 @@ use crate::words::{
 
 /// Sessions and leases in an SQL database.
 ///
-/// One connection stays open, for the session alone (opening, renewing, closing); where the database can listen on a
-/// connection that is called over, it listens too. Requests about elections have another, and whoever reads the history
-/// shares a third and takes turns on it, so that no reader keeps a claim waiting, and neither keeps a renewal waiting.
-/// These are closed when nobody has used them for a while. The application's own transactions have one of their own.
+/// One connection stays open, for the session (opening, renewing, closing); where the database can listen on a
+/// connection that is called over, it listens too. What an election waits for, a resignation, a take-over and a
+/// successor's read, goes over it as well if it is not in use; if it is in use when the session is to be renewed, that
+/// opens another for itself. All other requests about elections have a second one, and whoever reads the history shares a third and takes turns on it, so
+/// that no reader keeps a claim waiting, and neither keeps a renewal waiting. These are closed when nobody has used them
+/// for a while. The application's own transactions have one of their own.
 /// Dropping the store ends all of them; a future that is dropped leaves its request in an unknown state, and the store
 /// usable.
 pub struct SqlStore<D: Database> {
@@ -38,6 +42,8 @@ pub struct SqlStore<D: Database> {
     pub(crate) elections: Arc<Line<D>>,
     history: Arc<Line<D>>,
     listeners: Arc<Listeners>,
+    /// The session that was opened last.
+    opened: Mutex<Option<SessionId>>,
     options: Options,
 }
 
@@ -68,7 +74,8 @@ impl<D: Database> SqlStore<D> {
         engine.spawn(news::listen(listening, namespace, Arc::downgrade(&listeners), Arc::clone(&session)));
         let passing = || Arc::new(Line::passing(Arc::clone(&database)));
         let (elections, history) = (passing(), passing());
-        Ok(Self { engine, database, session, elections, history, listeners, options })
+        let opened = Mutex::default();
+        Ok(Self { engine, database, session, elections, history, listeners, opened, options })
     }
 
     /// What is particular to this database.
@@ -102,10 +109,67 @@ impl<D: Database> SqlStore<D> {
         R: Send + 'static,
     {
         let line = Arc::clone(line);
+        self.answer(self.engine.run(async move { line.call(function, &values).await }), meant)
+    }
+
+    /// The same for the session: nothing else of this node keeps it waiting.
+    fn call_at_once<T, R>(
+        &self,
+        function: &'static str,
+        values: Vec<Value>,
+        fresh: bool,
+        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'static,
+    ) -> Pending<'_, Reply<R>>
+    where
+        T: DeserializeOwned + Send + 'static,
+        R: Send + 'static,
+    {
+        let line = Arc::clone(&self.session);
+        let call = async move {
+            if fresh {
+                line.reset();
+            }
+            line.call_at_once(function, &values).await
+        };
+        self.answer(self.engine.run(call), meant)
+    }
+
+    /// The same for a request that an election waits for: the connection of the session is open when it comes.
+    fn call_soon<T, R>(
+        &self,
+        function: &'static str,
+        values: Vec<Value>,
+        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'static,
+    ) -> Pending<'_, Reply<R>>
+    where
+        T: DeserializeOwned + Send + 'static,
+        R: Send + 'static,
+    {
+        let (values, (answered, answer)) = (Arc::new(values), oneshot::channel());
+        let (session, elections) = (Arc::clone(&self.session), Arc::clone(&self.elections));
+        let call = async move {
+            self.engine.spawn(session.call_if_idle(function, Arc::clone(&values), answered));
+            match answer.await {
+                Ok(Some(answer)) => answer,
+                Ok(None) => self.engine.run(async move { elections.call(function, &values).await }).await,
+                Err(_) => Err(StoreError::indeterminate("the database did not answer in time")),
+            }
+        };
+        self.answer(call, meant)
+    }
+
+    fn answer<'a, T, R>(
+        &'a self,
+        call: impl Future<Output = Result<String, StoreError>> + Send + 'a,
+        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'a,
+    ) -> Pending<'a, Reply<R>>
+    where
+        T: DeserializeOwned + Send + 'a,
+        R: Send + 'a,
+    {
         Box::pin(async move {
-            let text = self.engine.run(async move { line.call(function, &values).await }).await?;
             // Not on the engine's thread: a long answer takes a while to read, and a renewal may be due there.
-            let told = understood::<Answer<T>>(&text)?.told()?;
+            let told = understood::<Answer<T>>(&call.await?)?.told()?;
             Ok(Told { store: told.store, value: meant(told.value)? })
         })
     }
@@ -181,7 +245,6 @@ pub(crate) use values;
 impl<D: Database> Store for SqlStore<D> {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            succession: Succession::Race,
             expiry: ExpiryJudge::Candidate,
             news: self.database.news(),
             sessions: Sessions::Anywhere,
@@ -189,6 +252,7 @@ impl<D: Database> Store for SqlStore<D> {
     }
 
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(request.session);
         // Rounded up: rivals wait for what the row says, so it must not be less than was granted.
         let ttl = u64::try_from(request.ttl.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
         let supersedes = request.supersedes.map(|session| session.to_string());
@@ -209,24 +273,24 @@ impl<D: Database> Store for SqlStore<D> {
             maybe(over.as_deref()),
             some(request.over.map(|stamp| stamp.sequence))?,
         ];
-        self.call(&self.session, "open", values, |words: OpenWords| match (words.ttl_ms, words.occupant) {
+        self.call_at_once("open", values, false, |words: OpenWords| match (words.ttl_ms, words.occupant) {
             (Some(ttl), _) => Ok(Opening::Opened { ttl: Duration::from_millis(ttl) }),
             (None, Some(pulse)) => Ok(Opening::Occupied { pulse: pulse.meant()? }),
             (None, None) => Err(foreign("half an answer")),
         })
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         let values = values![self.namespace(), text(&session.to_string()), whole(sequence)?];
-        let renewed = self.call(&self.session, "renew", values, |words: RenewWords| {
-            Ok(Renewal { previous: words.previous, notices: words.notices, grants: words.grants })
-        });
-        let line = Arc::clone(&self.session);
-        Box::pin(async move {
-            if attempt > 1 {
-                line.reset().await;
-            }
-            renewed.await
+        self.call_at_once("renew", values, attempt > 1, |words: RenewWords| {
+            let RenewWords { previous, notices, grants, waits_for } = words;
+            let waits_for = waits_for.into_iter().map(ElectionWords::meant).collect::<Result<_, _>>()?;
+            Ok(Renewal { previous, notices, grants, waits_for })
         })
     }
 
@@ -239,26 +303,20 @@ impl<D: Database> Store for SqlStore<D> {
             text(request.election.as_str()),
             whole(request.attempt)?,
             Value::Small(request.priority),
-            some(request.outwaited.map(Term::number))?,
             maybe(over.as_deref()),
             some(request.over.map(|stamp| stamp.sequence))?,
             Value::Flag(request.tell_only),
             whole(request.above.number())?,
             some(request.since.map(Term::number))?,
         ];
-        let claimed = self.call(&self.elections, "claim", values, |words: ClaimWords| {
-            match (words.granted, words.seen) {
-                (Some(term), _) => Ok(Standing::Leading { term: Term::new(term) }),
-                (None, Some(seen)) => {
-                    Ok(Standing::Refused { seen: seen.meant()?, outranked: words.outranked })
-                }
-                (None, None) => Err(foreign("half an answer")),
-            }
-        });
+        let claimed = match request.over {
+            Some(_) => self.call_soon("claim", values, ClaimWords::meant),
+            None => self.call(&self.elections, "claim", values, ClaimWords::meant),
+        };
         Box::pin(async move {
             let told = claimed.await?;
-            if matches!(told.value, Standing::Refused { .. }) {
-                self.elections.rehearse(&self.engine);
+            if matches!(told.value, Standing::Waiting { .. }) {
+                self.engine.spawn(Arc::clone(&self.session).rehearse());
             }
             Ok(told)
         })
@@ -275,17 +333,19 @@ impl<D: Database> Store for SqlStore<D> {
             maybe(request.to.as_ref().map(NodeId::as_str)),
             recorded(request.cause),
         ];
-        self.call(&self.elections, "resign", values, |_: Done| Ok(()))
+        self.call_soon("resign", values, |_: Done| Ok(()))
     }
 
     fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
         let values = vec![self.namespace(), self.kept(), text(&session.to_string()), recorded(cause)];
-        self.call(&self.session, "close", values, |_: Done| Ok(()))
+        self.call_at_once("close", values, false, |_: Done| Ok(()))
     }
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
-        let values = vec![self.namespace(), text(election.as_str())];
-        self.call(&self.elections, "look", values, |words: SeenWords| {
+        let session =
+            self.opened.lock().unwrap_or_else(PoisonError::into_inner).map(|session| session.to_string());
+        let values = vec![self.namespace(), text(election.as_str()), maybe(session.as_deref())];
+        self.call_soon("look", values, |words: SeenWords| {
             words.seen.map_or_else(|| Ok(Record::default()), |seen| seen.meant())
         })
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use tenure_core::{
-    Age, ElectionName, Holder, NameError, NodeId, Petition, Pulse, Record, SessionId, Stamp, StoreIdentity,
-    Term,
+    Age, ElectionName, Holder, NameError, NodeId, Petition, Pulse, Record, SessionId, Stamp, Standing,
+    StoreIdentity, Term,
 };
 use tenure_store::{
     EventKind, EventRecord, Labels, NodeInfo, NodeRecord, NodeState, Problem, StoreError, Told, Unhealthy,
@@ -129,14 +129,23 @@ pub(crate) struct RenewWords {
     pub previous: u64,
     pub notices: u64,
     pub grants: u64,
+    pub waits_for: Vec<ElectionWords>,
 }
 
 #[derive(Deserialize)]
 pub(crate) struct ClaimWords {
-    pub granted: Option<u64>,
-    pub seen: Option<RecordWords>,
-    #[serde(default, deserialize_with = "truth")]
-    pub outranked: bool,
+    granted: Option<u64>,
+    seen: Option<RecordWords>,
+}
+
+impl ClaimWords {
+    pub(crate) fn meant(self) -> Result<Standing, StoreError> {
+        match (self.granted, self.seen) {
+            (Some(term), _) => Ok(Standing::Leading { term: Term::new(term) }),
+            (None, Some(seen)) => Ok(Standing::Waiting { seen: seen.meant()? }),
+            (None, None) => Err(foreign("half an answer")),
+        }
+    }
 }
 
 /// Nothing but that it was done.

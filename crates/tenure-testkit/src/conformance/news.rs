@@ -128,6 +128,8 @@ pub async fn what_concerns_one_node_names_it(fixture: Arc<Fixture>) {
     let (here, there) = (fixture.connect().await, fixture.connect().await);
     let mut listener = Listener { hints: there.news() };
     let (a, b) = (Node::open(&here, "a").await, Node::open(&here, "b").await);
+    // Whoever does not listen yet is told all at once.
+    listener.hear(Hint::Nodes).await;
     let mut expect = async |name: &str, node: Option<&Node>| {
         let hint = listener.next_of(name).await;
         let about = election(name);

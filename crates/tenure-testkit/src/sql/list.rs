@@ -40,10 +40,12 @@ macro_rules! sql_suite {
                 work_that_was_given_up_keeps_no_successor_waiting,
                 a_successor_is_not_granted_the_lease_while_the_work_runs,
                 a_long_transaction_does_not_stop_renewals;
-            idle: idle_nodes_renew_and_look_once_per_interval_and_do_nothing_else,
-                an_idle_node_keeps_only_the_connections_that_it_needs;
+            idle: idle_nodes_renew_once_per_interval_and_ask_nothing_else,
+                an_idle_node_keeps_only_the_connections_that_it_needs,
+                a_hand_over_takes_one_write_and_one_read_however_many_stand;
             people: three_that_come_at_once_make_the_tables_once, tables_of_a_newer_tenure_are_left_alone,
-                a_server_that_is_down_is_named, a_person_reads_who_leads;
+                a_server_that_is_down_is_named, a_person_reads_who_leads,
+                a_server_with_few_connections_to_spare_is_told_for_how_many_nodes_they_do;
             vandalism: what_would_break_a_promise_is_refused_by_the_database_in_words,
                 a_leader_whose_lease_was_taken_away_by_hand_steps_down_when_another_is_granted_it,
                 a_lease_that_was_taken_away_by_hand_is_granted_again_under_a_higher_term,

@@ -32,7 +32,7 @@ pub trait SqlServer: Sized + Send + Sync + 'static {
     /// What says that the server has no room for another connection, and the setting that makes room.
     const FULL: [&'static str; 2];
 
-    /// How many connections a leader has that has nothing to do. A candidate has one more.
+    /// How many connections a node has that has nothing to do.
     const CONNECTIONS: u64;
     /// What says that there is no room on the server's disk.
     const NO_ROOM: &'static str;

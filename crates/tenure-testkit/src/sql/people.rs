@@ -54,3 +54,15 @@ pub async fn a_person_reads_who_leads<S: SqlServer>() {
     assert_eq!(ask(&server, ahead).await, "1");
     assert_eq!(ask(&server, "SELECT health FROM {t}nodes").await, "healthy");
 }
+
+pub async fn a_server_with_few_connections_to_spare_is_told_for_how_many_nodes_they_do<S: SqlServer>() {
+    for (server, fine) in [(S::start(), true), (S::start_small(), false)] {
+        let store = connect(&server).await.unwrap();
+        let findings = soon(store.examine()).await.unwrap().value;
+        let finding = findings.iter().find(|finding| finding.name == "connections").unwrap();
+        assert_eq!(finding.fine, fine, "{finding:?}");
+        assert!(finding.value.contains("room for "), "{finding:?}");
+        let raises = finding.advice.as_ref().is_some_and(|advice| advice.contains(S::FULL[1]));
+        assert_eq!(raises, !fine, "{finding:?}");
+    }
+}

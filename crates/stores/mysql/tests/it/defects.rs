@@ -45,7 +45,7 @@ async fn a_refused_claim_extends_nobodys_lease() {
     for attempt in 1..5 {
         let claim = Claim::plain(rival, name(ELECTION), attempt);
         let standing = soon(store.claim(claim)).await.unwrap().value;
-        assert!(matches!(standing, Standing::Refused { .. }), "{standing:?}");
+        assert!(matches!(standing, Standing::Waiting { .. }), "{standing:?}");
     }
     assert_eq!(ask(&place, row).await, before);
 }
@@ -147,7 +147,7 @@ async fn nothing_that_a_challenger_says_steals_a_live_lease_and_no_renewal_raise
     ];
     for claim in claims {
         let standing = soon(store.claim(claim)).await.unwrap().value;
-        assert!(matches!(standing, Standing::Refused { .. }), "{standing:?}");
+        assert!(matches!(standing, Standing::Waiting { .. }), "{standing:?}");
     }
     assert_eq!(win(&store, holder).await, Term::new(1), "it leads as before");
 }

@@ -2,7 +2,7 @@
 //! and reports the error to the next statement of the connection.
 
 use futures_util::StreamExt;
-use tenure_core::Term;
+use tenure_core::{NodeId, Term};
 use tenure_store::{Cause, Hint, Resign, StoreError};
 use tenure_testkit::sql::SqlServer;
 use tenure_testkit::sql::stage::{ELECTION, ask, connect, name, open, soon, until, win};
@@ -51,7 +51,7 @@ async fn a_list_that_ends_with_an_error_is_not_taken_for_a_shorter_one() {
     win(&store, session).await;
 }
 
-/// A listener reads the last id, and then in which elections something has happened up to that id. Here it is interrupted
+/// A listener reads the last id, and then what has happened up to that id. Here it is interrupted
 /// between the two, as by another change, whenever it sees an id for the first time.
 #[tokio::test]
 async fn a_listener_that_is_interrupted_while_it_reads_what_has_happened_reads_it_again() {
@@ -75,7 +75,8 @@ async fn a_listener_that_is_interrupted_while_it_reads_what_has_happened_reads_i
                 INSERT INTO seen VALUES (last);
                 SIGNAL SQLSTATE '70100' SET MYSQL_ERRNO = 1317, MESSAGE_TEXT = 'interrupted';
             END IF;
-            SELECT DISTINCT election FROM {t}events WHERE id > after AND id <= last;
+            SELECT JSON_OBJECT('kind', kind, 'election', election, 'node', node) FROM {t}events
+                WHERE id > after AND id <= last ORDER BY id;
         END";
     ask(&place, listen).await;
     let store = connect(&place).await.unwrap();
@@ -84,5 +85,6 @@ async fn a_listener_that_is_interrupted_while_it_reads_what_has_happened_reads_i
     until(&place, "SELECT COUNT(*) FROM waiting").await;
     let session = open(&store, 1).await;
     win(&store, session).await;
-    soon(async { while hints.next().await.unwrap() != Hint::Election(name(ELECTION)) {} }).await;
+    let named = Hint::Named { election: name(ELECTION), node: NodeId::new("n1").unwrap() };
+    soon(async { while hints.next().await.unwrap() != named {} }).await;
 }

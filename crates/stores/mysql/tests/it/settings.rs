@@ -74,8 +74,8 @@ async fn clients_that_count_rows_found_and_clients_that_count_rows_changed_are_t
         let mut said = Vec::new();
         for call in [
             "open('default', 9, '{}', 1, 10000, 'n{}', 'host', NULL, 1, '1', '[]', NULL, NULL, NULL)",
-            "claim('default', 9, '{}', 'e{}', 1, 0, 0, NULL, NULL, 0, 0, NULL)",
-            "claim('default', 9, '{}', 'e{}', 1, 0, 0, NULL, NULL, 0, 0, NULL)",
+            "claim('default', 9, '{}', 'e{}', 1, 0, NULL, NULL, 0, 0, NULL)",
+            "claim('default', 9, '{}', 'e{}', 1, 0, NULL, NULL, 0, 0, NULL)",
             "renew('default', '{}', 2)",
             "renew('default', '{}', 2)",
             "resign('default', 9, '{}', 'e{}', 2, 1, NULL, '{ }')",

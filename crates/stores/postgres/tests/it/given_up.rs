@@ -3,7 +3,11 @@
 
 use std::future::Future;
 
-use crate::common::{ask, by_hand, calm, connect, demand, lead, open, soon, start, until};
+use crate::common::{
+    ELECTION, ask, by_hand, calm, connect, demand, lead, name, open, soon, start, until, win,
+};
+use futures_util::{FutureExt, StreamExt};
+use tenure_store::Hint;
 use tenure_testkit::proxy::Proxy;
 use tenure_testkit::server::Postgres;
 use tokio_postgres::Client;
@@ -68,6 +72,33 @@ async fn a_write_that_waits_for_a_standby_and_is_given_up_is_cancelled_by_the_ne
     }
     demand(&person, &server.url(), "").await;
     assert_eq!(soon(store.renew(session, 6, 2)).await.unwrap().value.previous, 5);
+}
+
+/// A read goes over the connection of the session, which listens as well. While the server does not answer it, the
+/// session is renewed over another; and nothing is lost with it.
+#[tokio::test]
+async fn a_read_that_is_held_up_and_given_up_costs_no_renewal_and_no_news() {
+    let server = Postgres::start();
+    let (store, other) = (connect(&server.url()).await.unwrap(), connect(&server.url()).await.unwrap());
+    let mut news = store.news();
+    let session = open(&store, 1).await;
+    win(&store, session).await;
+    soon(news.next()).await.expect("it listens");
+    let (mut holder, person) = (by_hand(&server.url()).await, by_hand(&server.url()).await);
+    let waiting =
+        format!("SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE {LOCKED} AND query LIKE '%look%')");
+    let lock = holder.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE tenure.elections").await.unwrap();
+    tokio::select! {
+        answer = store.read(name(ELECTION)) => panic!("{answer:?}"),
+        () = until(&person, &waiting) => {}
+    }
+    soon(store.renew(session, 2, 1)).await.unwrap();
+    assert!(ask::<bool>(&person, &waiting).await, "it is renewed while the read waits");
+    lock.rollback().await.unwrap();
+    while news.next().now_or_never().is_some() {}
+    open(&other, 2).await;
+    assert_eq!(soon(news.next()).await, Some(Hint::Nodes), "it has listened all the time");
 }
 
 #[tokio::test]

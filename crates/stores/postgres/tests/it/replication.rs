@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::{
-    ELECTION, ask, brief, by_hand, calm, claiming, connect, demand, lead, open, renewals, soon, stand, start,
-    until, waits, win,
+    ELECTION, ask, brief, by_hand, calm, claiming, connect, demand, lead, name, open, renewals, soon, stand,
+    start, until, waits, win,
 };
 use rustix::process::Signal;
 use tenure::{Reason, Term, TransactionError};
-use tenure_core::Standing;
-use tenure_store::{StoreError, TransactionError as Fenced, clock};
+use tenure_core::{Record, Standing};
+use tenure_store::{Cause, Resign, StoreError, Told, TransactionError as Fenced, clock};
 use tenure_testkit::server::Postgres;
 use tokio_postgres::Client;
 
@@ -55,6 +55,32 @@ async fn a_grant_whose_wait_for_a_standby_is_cancelled_is_told_only_once_it_is_r
     let told = "SELECT count(*) FROM tenure.events WHERE kind = 'leader_elected'";
     assert_eq!(ask::<i64>(&person, told).await, 1);
     soon(store.renew(session, 2, 1)).await.unwrap();
+}
+
+/// It learns of its grant by a read.
+#[tokio::test]
+async fn a_successor_is_told_of_its_grant_only_once_that_is_replicated() {
+    let server = Postgres::start();
+    let person = by_hand(&server.url()).await;
+    let (here, there) = (connect(&server.url()).await.unwrap(), connect(&server.url()).await.unwrap());
+    let (leader, successor) = (open(&here, 1).await, open(&there, 2).await);
+    win(&here, leader).await;
+    soon(there.claim(claiming(successor))).await.unwrap();
+    demand(&person, &server.url(), "nobody").await;
+    let (election, cause) = (name(ELECTION), Cause::Resigned);
+    let resigned = here.resign(Resign { session: leader, election, attempt: 2, term: None, to: None, cause });
+    let (outcome, ()) =
+        soon(async { tokio::join!(resigned, interrupt(&person, "pg_cancel_backend", "resign")) }).await;
+    assert!(matches!(outcome, Err(StoreError::Indeterminate(_))), "{outcome:?}");
+    let holder =
+        |told: Told<Record>| told.value.holder.map(|holder| (holder.term, holder.pulse.stamp.session));
+    let granted = Some((Term::new(2), successor));
+    assert_eq!(holder(soon(here.read(name(ELECTION))).await.unwrap()), granted, "others may know");
+    let read = tokio::spawn(async move { there.read(name(ELECTION)).await });
+    until(&person, &waits("query LIKE '%look%'")).await;
+    assert!(!read.is_finished());
+    demand(&person, &server.url(), "").await;
+    assert_eq!(holder(soon(read).await.unwrap().unwrap()), granted);
 }
 
 #[tokio::test]

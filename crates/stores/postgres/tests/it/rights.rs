@@ -37,7 +37,7 @@ async fn a_humble_role_lives_a_whole_life() {
     opens(&store, "alpha", alpha).await;
     opens(&store, "beta", beta).await;
     assert!(matches!(claims(&store, alpha, 1).await, Standing::Leading { .. }));
-    assert!(matches!(claims(&store, beta, 1).await, Standing::Refused { .. }));
+    assert!(matches!(claims(&store, beta, 1).await, Standing::Waiting { .. }));
     store.renew(alpha, 2, 1).await.unwrap();
     let petition = store.petition(nightly(), None).await.unwrap().value;
     assert!(matches!(petition, Petitioned::Noted { .. }));
