@@ -167,7 +167,7 @@ fn passes(command: &str, timeout: Duration) -> Result<(), String> {
     shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     crate::run::hide_settings(&mut shell);
     // This thread lives as long as the process.
-    tenure_sys::bind_to_us(&mut shell, None);
+    tenure_sys::bind_to_us(&mut shell);
     let failed = |error: std::io::Error| format!("`{command}` cannot be run: {error}");
     let mut child = shell.spawn().map_err(failed)?;
     let group = Pid::from_child(&child);

@@ -51,7 +51,12 @@ impl Store for Severed {
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
         self.pass(|| self.store.open(request))
     }
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         self.pass(|| self.store.renew(session, sequence, attempt))
     }
     fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>> {

@@ -11,5 +11,5 @@ mod timer;
 pub use door::let_nobody_in;
 pub use memory::give_back;
 pub use page::{WipedOnFork, Words};
-pub use process::{adopt, bind_to_us};
+pub use process::{Refusal, adopt, bind_to_us, spawn_inside};
 pub use timer::readable;

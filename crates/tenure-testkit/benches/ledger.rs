@@ -127,7 +127,6 @@ impl Desk {
             election: self.election.clone(),
             attempt: 1,
             priority: 0,
-            outwaited: None,
             over: None,
             tell_only: false,
             above: Term::NONE,

@@ -186,7 +186,6 @@ impl Desk {
             election: ElectionName::new(format!("election-{serial}"))?,
             attempt: serial,
             priority: 0,
-            outwaited: None,
             over: None,
             tell_only: false,
             above: Term::NONE,

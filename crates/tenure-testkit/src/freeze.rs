@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use inotify::{Inotify, WatchMask};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tenure_store::clock;
 
@@ -24,7 +25,7 @@ const WRITE_LOCK: &str = "120";
 pub fn freeze(pid: u32) {
     let child = number(pid);
     loop {
-        stop(child);
+        assert!(stop(child), "process {pid} has ended");
         if !locks().iter().any(|lock| lock.is_of(pid)) {
             return;
         }
@@ -37,10 +38,11 @@ pub fn freeze(pid: u32) {
 /// long as it is stopped.
 ///
 /// It is stopped when the write-ahead log is written to, which is before the commit. Whether it is the one that writes,
-/// and still does, is known once it is stopped; if not, it goes on and is stopped at the next write.
+/// and still does, is known once it is stopped; if not, it goes on and is stopped at the next write. If that takes us
+/// too long to find out, its guardian has ended it: nobody but who is stopped with the lock is ended for that.
 ///
 /// # Panics
-/// If it is not a child, has ended, or never writes.
+/// If it is not a child, or never writes.
 pub fn freeze_inside_a_write(pid: u32, database: &Path) {
     let child = number(pid);
     let shared_memory = std::fs::metadata(beside(database, "-shm")).expect("the database is open").ino();
@@ -54,12 +56,14 @@ pub fn freeze_inside_a_write(pid: u32, database: &Path) {
         if written[0].revents().is_empty() {
             continue;
         }
-        stop(child);
+        if !stop(child) {
+            return;
+        }
         let held = |lock: &Lock| lock.is_of(pid) && lock.inode == shared_memory && lock.start == WRITE_LOCK;
         if locks().iter().any(held) {
             return;
         }
-        kill_process(child, Signal::CONT).expect("it is ours and lives");
+        kill_process(child, Signal::CONT).expect("it is ours and was not waited for");
         // What was written meanwhile is no longer being written.
         let _ = observer.read_events(&mut buffer);
     }
@@ -76,10 +80,14 @@ fn number(pid: u32) -> Pid {
     i32::try_from(pid).ok().and_then(Pid::from_raw).expect("a process has a number")
 }
 
-fn stop(child: Pid) {
-    kill_process(child, Signal::STOP).expect("it is ours and lives");
-    let stopped = waitid(WaitId::Pid(child), WaitIdOptions::STOPPED).expect("it is a child of ours");
-    assert!(stopped.is_some_and(|status| status.stopped()), "a child that was stopped has stopped");
+/// False if it has ended meanwhile: then there is nothing to wait for but its end.
+fn stop(child: Pid) -> bool {
+    kill_process(child, Signal::STOP).expect("it is ours and was not waited for");
+    match waitid(WaitId::Pid(child), WaitIdOptions::STOPPED) {
+        Ok(stopped) => stopped.is_some_and(|status| status.stopped()),
+        Err(Errno::CHILD) => false,
+        Err(error) => panic!("waiting for process {child:?} to stop: {error}"),
+    }
 }
 
 /// A lock for writing: `3: POSIX  ADVISORY  WRITE 4711 08:01:1234 120 120`.

@@ -23,7 +23,7 @@ const FILE: &str = "raft.redb";
 /// Counts the commits, beside the database: see [`Tally`].
 const TALLY: &str = "raft.tally";
 /// Changes when what is written here changes its shape.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
 const FACTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("facts");

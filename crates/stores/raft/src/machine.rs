@@ -4,8 +4,8 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use tenure_core::{Instant, Namespace};
-use tenure_replica::{Ages, Moment, News, Replica};
-use tenure_store::{Options, Retention};
+use tenure_replica::{Ages, Moment, Replica};
+use tenure_store::{Changes, Options, Retention};
 
 use crate::clock::{Clock, Tick};
 use crate::verbs::{Outcome, Question, Verb};
@@ -37,7 +37,11 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Applies a command, the one at this place in the log.
-    pub(crate) fn apply(&mut self, command: Command, index: u64) -> (Vec<Outcome>, Vec<(Namespace, News)>) {
+    pub(crate) fn apply(
+        &mut self,
+        command: Command,
+        index: u64,
+    ) -> (Vec<Outcome>, Vec<(Namespace, Changes)>) {
         let moment = moment(self.clock.advance(&command.tick, index), command.wall);
         let apply = |Order { namespace, retention, verb }| {
             let options = Options { namespace, retention, ..Options::default() };

@@ -10,8 +10,7 @@ use std::time::SystemTime;
 use openraft::storage::RaftStateMachine;
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, Snapshot, StorageIOError};
 use tenure_core::{Instant, Namespace};
-use tenure_replica::News;
-use tenure_store::{Hint, Hints, Listeners, clock};
+use tenure_store::{Changes, Hint, Hints, Listeners, clock};
 
 use crate::clock::Tick;
 use crate::disk::{Disk, Write};
@@ -82,7 +81,7 @@ impl State {
         listeners.entry(namespace.clone()).or_default().subscribe()
     }
 
-    fn tell(&self, news: Vec<(Namespace, News)>) {
+    fn tell(&self, news: Vec<(Namespace, Changes)>) {
         let listeners = self.listeners.lock().expect("nobody panics over the listeners");
         for (namespace, news) in news {
             if let Some(listeners) = listeners.get(&namespace) {

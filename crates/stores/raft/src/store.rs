@@ -11,7 +11,7 @@ use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
     EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners,
     News, NodeRecord, Open, Options, Pending, Petitioned, Publication, Published, Release, Reply, Resign,
-    Sessions, Store, StoreError, StoreUrl, Succession, Survey, Told,
+    Sessions, Store, StoreError, StoreUrl, Survey, Told,
 };
 
 use crate::address::Address;
@@ -149,19 +149,19 @@ impl RaftStore {
 
 impl Store for RaftStore {
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            succession: Succession::Race,
-            expiry: ExpiryJudge::Candidate,
-            news: News::Push,
-            sessions: Sessions::Anywhere,
-        }
+        Capabilities { expiry: ExpiryJudge::Candidate, news: News::Push, sessions: Sessions::Anywhere }
     }
 
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
         self.verb(Verb::Open(request), Outcome::opening)
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         if attempt > 1 {
             self.group.reset();
         }

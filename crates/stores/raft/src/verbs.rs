@@ -49,7 +49,7 @@ pub(crate) enum Outcome {
     /// The session is over.
     Lost,
     Opening(Opening),
-    Renewal(Renewal),
+    Renewal(Renewal<ElectionName>),
     Standing(Standing),
     Done,
     Deletion(Deletion),
@@ -136,7 +136,7 @@ impl Outcome {
     }
 
     expect!(opening, Opening, Opening);
-    expect!(renewal, Renewal, Renewal);
+    expect!(renewal, Renewal, Renewal<ElectionName>);
     expect!(standing, Standing, Standing);
     expect!(deletion, Deletion, Deletion);
     expect!(petitioned, Petitioned, Petitioned);

@@ -30,7 +30,7 @@ impl Protocols {
     /// Those of this version. The newest is raised when there is a new word, or one changes its meaning; the
     /// oldest follows a version later, so that members of two versions can work together while they are
     /// replaced one by one. A word that the oldest does not have is not written to the log.
-    pub(crate) const OURS: Self = Self { oldest: 2, newest: 2 };
+    pub(crate) const OURS: Self = Self { oldest: 3, newest: 3 };
 
     /// The newest that both speak.
     fn shared(self, other: Self) -> Option<u16> {

@@ -1,10 +1,11 @@
-//! The file: opened, noticed when it is replaced, and one transaction per verb.
+//! The file: opened, noticed when it is replaced, and read and written in transactions.
 
 use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use tenure_core::{Instant, StoreIdentity};
 use tenure_store::{Options, Reply, Setup, StoreError, Told, clock};
@@ -173,32 +174,38 @@ impl Database {
         })
     }
 
-    /// Runs a verb that may write, as one transaction with one commit.
-    pub(crate) fn write<T>(&mut self, verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>) -> Reply<T> {
-        self.run(TransactionBehavior::Immediate, verb)
+    /// Runs verbs that may write, as one transaction with one commit. They say whether there is news.
+    pub(crate) fn write(
+        &mut self,
+        verbs: impl FnOnce(&Connection, &Options) -> Result<bool, Stop>,
+    ) -> Result<StoreIdentity, StoreError> {
+        let Told { store, value: news } = self.run(TransactionBehavior::Immediate, verbs)?;
+        self.contention.is_over();
+        if news {
+            news::signal(&self.path);
+        }
+        Ok(store)
     }
 
     /// Runs a verb that only reads, on one snapshot.
     pub(crate) fn read<T>(&mut self, verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>) -> Reply<T> {
-        self.run(TransactionBehavior::Deferred, verb)
+        // The clock is read before the snapshot is taken, so that no age is overstated.
+        let before = Moment::now();
+        self.run(TransactionBehavior::Deferred, |snapshot, options| {
+            verb(&Scope::new(snapshot, options, before))
+        })
     }
 
     fn run<T>(
         &mut self,
         behavior: TransactionBehavior,
-        verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>,
+        work: impl FnOnce(&Connection, &Options) -> Result<T, Stop>,
     ) -> Reply<T> {
         let options = self.options.clone();
         let opened = self.current()?;
         let file = opened.file;
-        let (phase, outcome) = transact(opened, behavior, &options, verb);
-        let (store, value, transition) = outcome.map_err(|stop| self.fail(stop, phase))?;
-        if matches!(behavior, TransactionBehavior::Immediate) {
-            self.contention.is_over();
-        }
-        if transition {
-            news::signal(&self.path);
-        }
+        let (phase, outcome) = transact(opened, behavior, |transaction| work(transaction, &options));
+        let (store, value) = outcome.map_err(|stop| self.fail(stop, phase))?;
         // An answer counts only if it came from the file that everybody else sees.
         if self.file().ok() != Some(file) {
             return Err(StoreError::indeterminate(format!(
@@ -243,30 +250,19 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(code(error), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-type Answer<T> = (StoreIdentity, T, bool);
-
 /// The transaction itself; beside its outcome, how far it came.
 fn transact<T>(
     opened: &mut Opened,
     behavior: TransactionBehavior,
-    options: &Options,
-    verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop>,
-) -> (Phase, Result<Answer<T>, Stop>) {
-    let work = || {
-        // A reader's clock is read before its snapshot is taken, so that no age is overstated.
-        let before = Moment::now();
+    work: impl FnOnce(&Connection) -> Result<T, Stop>,
+) -> (Phase, Result<(StoreIdentity, T), Stop>) {
+    let before_commit = || {
         let transaction = opened.connection.transaction_with_behavior(behavior)?;
         let store = identity(&transaction, opened.file)?;
-        let moment = match behavior {
-            TransactionBehavior::Deferred => before,
-            _ => Moment::now(),
-        };
-        let scope = Scope::new(&transaction, options, moment);
-        let value = verb(&scope)?;
-        let transition = scope.transition();
-        Ok((transaction, (store, value, transition)))
+        let value = work(&transaction)?;
+        Ok((transaction, (store, value)))
     };
-    match work() {
+    match before_commit() {
         Err(stop) => (Phase::Work, Err(stop)),
         Ok((transaction, answer)) => {
             (Phase::Commit, transaction.commit().map_err(Stop::Sql).map(|()| answer))
@@ -295,6 +291,7 @@ fn open(path: &Path, access: Access, create: bool) -> Result<Opened, Stop> {
     let file = named(path)?;
     connection.busy_handler(Some(wait))?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    compile_once(&connection)?;
     match access {
         Access::ReadWrite => prepare_to_write(&mut connection)?,
         Access::ReadOnly if schema::examine(&connection)?.is_current() => {}
@@ -306,6 +303,12 @@ fn open(path: &Path, access: Access, create: bool) -> Result<Opened, Stop> {
         return Err(StoreError::unavailable("the database file was replaced while it was opened").into());
     }
     Ok(Opened { connection, file })
+}
+
+/// Has statements compiled once. SQLite would compile many of them again whenever values are bound to them, to find a
+/// plan that suits the values, which takes longer than to run them.
+pub(crate) fn compile_once(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 fn prepare_to_write(connection: &mut Connection) -> Result<(), Stop> {
@@ -347,5 +350,12 @@ fn durable(connection: &Connection) -> Result<(), Stop> {
     connection.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA journal_size_limit = 16777216;",
     )?;
+    let synchronous: i64 = connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+    if synchronous < 2 {
+        return Err(StoreError::misconfigured(
+            "this build of SQLite does not write through to the disk (`PRAGMA synchronous` stays below FULL)",
+        )
+        .into());
+    }
     Ok(())
 }

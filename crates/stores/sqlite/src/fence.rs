@@ -114,6 +114,8 @@ impl Guard {
     /// Installs the guard on a connection. It sleeps until [`Guard::run`].
     fn watch_over(&self, connection: &mut Connection) -> rusqlite::Result<()> {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        // The application's statements are planned for their values, as on its own connections.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, false)?;
         let awake = Arc::clone(&self.0);
         connection.authorizer(Some(move |request: AuthContext<'_>| {
             if awake.load(Ordering::Relaxed) { judge(request.action) } else { Authorization::Allow }

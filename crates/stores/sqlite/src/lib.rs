@@ -1,7 +1,7 @@
 //! Elections in a SQLite file, on one machine.
 //!
-//! Every verb of the contract is one `BEGIN IMMEDIATE` transaction in WAL mode with
-//! `synchronous=FULL`: when an answer is out, it is on the disk. All processes read the same boot
+//! Every verb that writes runs in a `BEGIN IMMEDIATE` transaction in WAL mode with
+//! `synchronous=FULL`: when an answer is out, it is on the disk. Verbs that wait share one. All processes read the same boot
 //! clock, so the age of a lease is exact, and a successor takes over at the instant that the old
 //! lease has lapsed, not a poll later.
 //!
@@ -10,9 +10,10 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `store` | the contract, verb by verb, handed to the owned thread |
-//! | `worker` | that thread |
-//! | `database` | the file: opened, noticed when it is replaced, one transaction per verb |
+//! | `store` | the contract, verb by verb, handed to a thread |
+//! | `writer` | the thread that writes: verbs that wait share a commit, renewals go first |
+//! | `worker` | threads that read, and that of fenced transactions |
+//! | `database` | the file: opened, noticed when it is replaced, read and written in transactions |
 //! | `place` | whether a path is a place where SQLite's locks hold |
 //! | `schema` | the tables, and whose file this is |
 //! | `verbs` | what each verb does inside its transaction |
@@ -34,6 +35,7 @@ mod schema;
 mod store;
 mod verbs;
 mod worker;
+mod writer;
 
 pub use lock::is_held_by_stopped;
 /// The driver, in the version whose transactions [`SqliteStore::transaction`] hands out.

@@ -16,10 +16,11 @@ use inotify::{EventMask, Inotify, WatchMask};
 use rusqlite::{Connection, OpenFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{Mode, OFlags};
-use tenure_core::ElectionName;
-use tenure_store::{Hint, Hints, Listeners};
+use tenure_store::{Changes, Hint, Hints, Listeners};
 
+use crate::database::compile_once;
 use crate::place::{FileId, file_id};
+use crate::rows::{kind, optional_name};
 use crate::worker;
 
 /// How soon to try again when the signal file cannot be watched, and how often to make sure that the
@@ -63,14 +64,14 @@ impl News {
         let mut reader = Reader::new(database, namespace);
         let watch = watch(database)?;
         // Reads where the history stands, so that what follows is news.
-        reader.read().map_err(io::Error::other)?;
+        let _ = reader.read().map_err(io::Error::other)?;
         let listener = Listener {
             reader,
             watch: Some(watch),
             listeners: Arc::clone(&listeners),
             wake: Arc::clone(&wake),
         };
-        worker::spawn("tenure-news", move || listener.run())?;
+        worker::spawn("tenure-news", move || listener.run()).map_err(io::Error::other)?;
         Ok(Self { listeners, wake })
     }
 
@@ -178,7 +179,7 @@ impl Listener {
 
     fn tell(&mut self) {
         match self.reader.read() {
-            Ok(hints) => hints.iter().for_each(|hint| self.listeners.post(hint)),
+            Ok(changes) => changes.post(&self.listeners),
             Err(error) => {
                 tracing::debug!(%error, "the news could not be read");
                 self.listeners.post(&Hint::All);
@@ -212,7 +213,7 @@ impl Reader {
         Self { database: database.to_owned(), namespace: namespace.to_owned(), opened: None, seen: None }
     }
 
-    fn read(&mut self) -> Result<Vec<Hint>, Blind> {
+    fn read(&mut self) -> Result<Changes, Blind> {
         let file = file_id(&self.database)?;
         let replaced = self.opened.as_ref().is_some_and(|(_, opened)| *opened != file);
         if replaced {
@@ -225,21 +226,13 @@ impl Reader {
             .prepare_cached("SELECT coalesce(max(id), 0) FROM tenure_events")?
             .query_row([], |row| row.get(0))?;
         let after = seen.unwrap_or(newest);
-        let names = snapshot
-            .prepare_cached("SELECT DISTINCT election FROM tenure_events WHERE id > ?1 AND namespace = ?2")?
-            .query_map((after, namespace), |row| row.get::<_, Option<String>>(0))?
-            .collect::<Result<Vec<_>, _>>()?;
+        let changes = changes(&snapshot, after, &namespace);
         drop(snapshot);
         self.seen = Some(newest);
         if replaced || newest < after {
             return Err(Blind::Replaced);
         }
-        let hint = |name: Option<String>| match name {
-            None => Some(Hint::Nodes),
-            // A name that is none was not written by us, and nobody stands for it.
-            Some(name) => ElectionName::new(name).ok().map(Hint::Election),
-        };
-        Ok(names.into_iter().filter_map(hint).collect())
+        Ok(changes?)
     }
 
     fn opened(&mut self, file: FileId) -> Result<&(Connection, FileId), rusqlite::Error> {
@@ -247,8 +240,69 @@ impl Reader {
             let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             let connection = Connection::open_with_flags(&self.database, flags)?;
             connection.busy_timeout(std::time::Duration::from_secs(1))?;
+            compile_once(&connection)?;
             return Ok(self.opened.insert((connection, file)));
         }
         self.opened.as_ref().ok_or(rusqlite::Error::InvalidQuery)
+    }
+}
+
+/// The plus has what is new be found by its id; an index of the namespace would go through the whole history.
+const SINCE: &str =
+    "SELECT kind, election, node FROM tenure_events WHERE id > ?1 AND +namespace = ?2 ORDER BY id";
+
+/// What the events of a namespace tell that came after this one.
+fn changes(snapshot: &Connection, after: i64, namespace: &str) -> rusqlite::Result<Changes> {
+    let mut changes = Changes::default();
+    let mut select = snapshot.prepare_cached(SINCE)?;
+    let mut events = select.query((after, namespace))?;
+    while let Some(event) = events.next()? {
+        match optional_name(event, "election")? {
+            Some(election) => {
+                changes.note(kind(event)?, &election, optional_name(event, "node")?.as_ref());
+            }
+            None => changes.note_nodes(),
+        }
+    }
+    Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+    use tenure_store::{EventQuery, Limit, Options};
+
+    use super::*;
+    use crate::database::Database;
+    use crate::moment::Moment;
+    use crate::verbs::{self, Scope};
+
+    #[test]
+    fn whoever_reads_what_is_new_does_not_go_through_what_is_old() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut database = Database::new(dir.path().join("tenure.db"), Options::default());
+        database.connect().unwrap();
+        let connection = &database.current().unwrap().connection;
+        connection
+            .execute_batch(
+                "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 10000)
+                 INSERT INTO tenure_events (namespace, election, sequence, time, kind, node, term, data)
+                 SELECT 'default', 'e' || n, 1, '', 'leader_elected', 'n1', n, '{}' FROM numbers",
+            )
+            .unwrap();
+        let cost = |sql: &str| connection.prepare_cached(sql).unwrap().get_status(StatementStatus::VmStep);
+
+        let _ = changes(connection, 9_998, "default").unwrap();
+        assert!((10..100).contains(&cost(SINCE)), "{} steps", cost(SINCE));
+
+        let options = Options::default();
+        let scope = Scope::new(connection, &options, Moment::now());
+        for (sql, after, limit) in
+            [(verbs::OLDEST_FIRST, 9_998, None), (verbs::NEWEST_FIRST, 0, Some(Limit::Newest(2)))]
+        {
+            let events = verbs::events(&scope, &EventQuery { after, limit, ..EventQuery::default() });
+            assert_eq!(events.unwrap().iter().map(|event| event.id).collect::<Vec<_>>(), [9_999, 10_000]);
+            assert!((10..200).contains(&cost(sql)), "{} steps", cost(sql));
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::Row;
 use rusqlite::types::Type;
 use tenure_core::{NameError, Pulse, SessionId, Stamp};
-use tenure_store::{Labels, StoreError};
+use tenure_store::{EventKind, Labels, StoreError};
 
 use crate::error::Stop;
 use crate::moment::Moment;
@@ -43,6 +43,17 @@ where
 {
     T::try_from(row.get::<_, String>(column)?).map_err(foreign)
 }
+
+/// What an event tells.
+pub(crate) fn kind(row: &Row<'_>) -> rusqlite::Result<EventKind> {
+    let kind: String = row.get("kind")?;
+    EventKind::from_name(&kind).ok_or_else(|| foreign(UnknownKind(kind)))
+}
+
+/// An event of a kind that this build does not know.
+#[derive(Debug, thiserror::Error)]
+#[error("the history tells of `{0}`, which this build does not know")]
+struct UnknownKind(String);
 
 /// A session's number from a column that may be empty.
 pub(crate) fn optional_session(row: &Row<'_>, column: &str) -> rusqlite::Result<Option<SessionId>> {

@@ -19,17 +19,19 @@ use crate::error::Stop;
 use crate::fence::{Ended, Fence};
 use crate::news;
 use crate::verbs::{self, Scope};
-use crate::worker::Worker;
+use crate::worker::{self, Worker};
+use crate::writer::{Kind, Writer};
 
 /// Sessions and leases in a SQLite file.
 ///
 /// Any number of processes of one machine may use the file at once. Dropping the store ends its
 /// threads; a future that is dropped leaves its request in an unknown state, and the store usable.
 pub struct SqliteStore {
-    /// Renewals have a connection of their own, so that nothing else that a node asks for holds them up.
-    renewals: Worker<Database>,
-    protocol: Worker<Database>,
-    /// What people and streams read of the history. It may be much, and only reads.
+    /// What changes the file. Renewals go first.
+    writer: Writer,
+    /// What the protocol reads. It waits for no write.
+    reads: Worker<Database>,
+    /// What people and streams read of the history. It may be much, so that it has a thread of its own.
     history: Worker<Database>,
     fence: Worker<Fence>,
     /// `None` where the system cannot watch files.
@@ -53,28 +55,28 @@ impl SqliteStore {
     /// # Errors
     /// As for [`SqliteStore::connect`].
     pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, StoreError> {
-        let database = Database::new(path.as_ref().to_owned(), options);
-        let protocol = Worker::start("tenure-sqlite", database)?;
-        let (path, news, others) = protocol
-            .ask(|database, _| {
-                database.connect()?;
-                let path = database.path().to_owned();
-                let news = news::News::start(&path, database.namespace());
-                let others = (database.another(), database.reader(), database.another());
-                Ok::<_, StoreError>((path, news, others))
-            })
-            .await??;
-        let (renewing, reading, fenced) = others;
+        let mut database = Database::new(path.as_ref().to_owned(), options);
+        let connect = move || {
+            database.connect()?;
+            // Now, so that a first read does not meet a file that a newer build has changed since.
+            let mut reads = database.reader();
+            reads.current()?;
+            let news = news::News::start(database.path(), database.namespace());
+            Ok((database, reads, news))
+        };
+        let (database, reads, news) = worker::apart("tenure-sqlite", connect).await?;
+        let path = database.path().to_owned();
         let news = news
             .inspect_err(|error| {
                 let database = path.display();
                 tracing::warn!(%database, %error, "changes cannot be watched; candidates have to look");
             })
             .ok();
-        let renewals = Worker::start("tenure-renewals", renewing)?;
-        let history = Worker::start("tenure-history", reading)?;
-        let fence = Worker::start("tenure-fence", Fence::new(fenced))?;
-        Ok(Self { renewals, protocol, history, fence, news, path })
+        let reads = Worker::start("tenure-reads", reads)?;
+        let history = Worker::start("tenure-history", database.reader())?;
+        let fence = Worker::start("tenure-fence", Fence::new(database.another()))?;
+        let writer = Writer::start(database)?;
+        Ok(Self { writer, reads, history, fence, news, path })
     }
 
     /// The database file.
@@ -122,9 +124,9 @@ impl SqliteStore {
 
     fn write<T: Send + 'static>(
         &self,
-        verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop> + Send + 'static,
+        verb: impl Fn(&Scope<'_>) -> Result<T, Stop> + Send + 'static,
     ) -> Pending<'_, Reply<T>> {
-        Box::pin(async move { self.protocol.ask(|database, _| database.write(verb)).await? })
+        Box::pin(self.writer.write(Kind::Other, verb))
     }
 
     /// Reads what the protocol acts on.
@@ -132,7 +134,7 @@ impl SqliteStore {
         &self,
         verb: impl FnOnce(&Scope<'_>) -> Result<T, Stop> + Send + 'static,
     ) -> Pending<'_, Reply<T>> {
-        Box::pin(async move { self.protocol.ask(|database, _| database.read(verb)).await? })
+        Box::pin(async move { self.reads.ask(|database, _| database.read(verb)).await? })
     }
 
     /// Reads what people look at.
@@ -179,15 +181,8 @@ impl Store for SqliteStore {
         sequence: Sequence,
         attempt: u32,
     ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
-        Box::pin(async move {
-            let renew = move |database: &mut Database, _: &dyn Fn() -> bool| {
-                if attempt > 1 {
-                    database.disconnect();
-                }
-                database.write(|scope| verbs::renew(scope, session, sequence))
-            };
-            self.renewals.ask(renew).await?
-        })
+        let renew = move |scope: &Scope<'_>| verbs::renew(scope, session, sequence);
+        Box::pin(self.writer.write(Kind::Renewal { attempt }, renew))
     }
 
     fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>> {
@@ -310,10 +305,11 @@ mod tests {
         (release, async move { assert!(asked.await.unwrap()) })
     }
 
-    #[tokio::test]
-    async fn nothing_else_that_a_node_asks_for_holds_up_its_renewal() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(dir.path().join("tenure.db"), Options::default()).await.unwrap();
+    async fn store(dir: &tempfile::TempDir) -> SqliteStore {
+        SqliteStore::open(dir.path().join("tenure.db"), Options::default()).await.unwrap()
+    }
+
+    async fn open(store: &SqliteStore) -> SessionId {
         let session = SessionId::from_u128(1);
         let open = Open {
             session,
@@ -324,26 +320,70 @@ mod tests {
             over: None,
         };
         store.open(open).await.unwrap();
-        let (protocol, first) = occupy(&store.protocol);
+        session
+    }
+
+    #[tokio::test]
+    async fn nothing_that_a_node_reads_holds_up_its_renewal() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(&dir).await;
+        let session = open(&store).await;
+        let (reads, first) = occupy(&store.reads);
         let (history, second) = occupy(&store.history);
         let (fence, third) = occupy(&store.fence);
         let occupied = async { tokio::join!(first, second, third) };
         let renewed = async {
             store.renew(session, 2, 1).await.unwrap();
-            drop((protocol, history, fence));
+            drop((reads, history, fence));
         };
         tokio::time::timeout(HANG, async { tokio::join!(occupied, renewed) }).await.unwrap();
     }
 
     #[tokio::test]
+    async fn reads_are_answered_while_the_store_writes() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(&dir).await;
+        open(&store).await;
+        let (release, occupied) = mpsc::channel::<()>();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let begun = std::cell::Cell::new(Some(begun));
+        let writing = store.write(move |_| {
+            begun.take().into_iter().for_each(|begun| begun.send(()).unwrap());
+            Ok(occupied.recv().is_err())
+        });
+        let reading = async {
+            begins.await.unwrap();
+            let election = ElectionName::new("reports").unwrap();
+            assert_eq!(store.read(election.clone()).await.unwrap().value, Record::default());
+            assert!(store.candidates(election.clone()).await.unwrap().value.is_empty());
+            assert!(store.elections().await.unwrap().value.is_empty());
+            assert_eq!(store.nodes().await.unwrap().value.len(), 1);
+            assert_eq!(store.events(EventQuery::default()).await.unwrap().value.len(), 1);
+            assert!(
+                store
+                    .examine()
+                    .await
+                    .unwrap()
+                    .value
+                    .iter()
+                    .all(|finding| finding.name != "schema" || finding.fine)
+            );
+            store.survey(election).await.unwrap();
+            drop(release);
+        };
+        let (wrote, ()) = tokio::time::timeout(HANG, async { tokio::join!(writing, reading) }).await.unwrap();
+        assert!(wrote.unwrap().value);
+    }
+
+    #[tokio::test]
     async fn whoever_reads_the_history_waits_for_other_readers_only() {
         let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(dir.path().join("tenure.db"), Options::default()).await.unwrap();
-        let (protocol, occupied) = occupy(&store.protocol);
+        let store = store(&dir).await;
+        let (reads, occupied) = occupy(&store.reads);
         let read = async {
             assert!(store.events(EventQuery::default()).await.unwrap().value.is_empty());
             assert!(store.elections().await.unwrap().value.is_empty());
-            drop(protocol);
+            drop(reads);
         };
         tokio::time::timeout(HANG, async { tokio::join!(occupied, read) }).await.unwrap();
     }

@@ -1,6 +1,5 @@
 //! A thread that owns a connection, and takes one request after the other.
 
-use std::io;
 use std::thread;
 
 use tenure_store::StoreError;
@@ -25,8 +24,7 @@ impl<S: Send + 'static> Worker<S> {
                 job(&mut owned);
             }
         };
-        spawn(name, run)
-            .map_err(|error| StoreError::unavailable(format!("no thread could be started: {error}")))?;
+        spawn(name, run)?;
         Ok(Self { jobs })
     }
 
@@ -51,6 +49,18 @@ impl<S: Send + 'static> Worker<S> {
     }
 }
 
-pub(crate) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
+/// Does once what may block, on a thread of its own.
+pub(crate) async fn apart<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let (reply, answer) = oneshot::channel();
+    // Nobody waits any more: then nobody is told.
+    spawn(name, move || drop(reply.send(work())))?;
+    answer.await.map_err(|_| StoreError::indeterminate("the store's thread died over the request"))?
+}
+
+pub(crate) fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
+    let started = thread::Builder::new().name(name.to_owned()).spawn(run);
+    started.map(drop).map_err(|error| StoreError::unavailable(format!("no thread could be started: {error}")))
 }

@@ -14,11 +14,16 @@ use crate::inner::{Inner, Line, Tenant, lock, settle};
 use crate::multi::{Multi, Stopped};
 use crate::news;
 use crate::paths::Place;
+use crate::seats::Seat;
 use crate::view::{Pulses, View};
 
 pub(crate) async fn claim(inner: &Arc<Inner>, claim: &Claim) -> Result<Standing, StoreError> {
     let tenant = inner.expect_tenant(claim.session).await?;
     let confirmed = Confirmed::default();
+    // Most likely it has to wait on.
+    if tenant.seat(&claim.election, Seat::looks) {
+        confirmed.make_sure(&tenant.line()).await?;
+    }
     settle(|| attempt(inner, &tenant, claim, &confirmed)).await
 }
 
@@ -38,9 +43,14 @@ impl Confirmed {
         if self.0.load(Ordering::Relaxed) {
             return Ok(());
         }
+        self.make_sure(line).await?;
+        Err(Stopped::Stale)
+    }
+
+    async fn make_sure(&self, line: &Line) -> Result<(), StoreError> {
         line.connected.catch_up(Over::Session).await?;
         self.note();
-        Err(Stopped::Stale)
+        Ok(())
     }
 }
 
@@ -51,29 +61,31 @@ async fn attempt(
     confirmed: &Confirmed,
 ) -> Result<Standing, Stopped> {
     let (paths, line) = (inner.paths(), &tenant.line());
-    let mut view = View::read(line.client(), Over::Session, paths, &claim.election).await?;
+    let holder = tenant.seat(&claim.election, |seat| seat.holder);
+    let read = View::with(line.client(), Over::Session, paths, &claim.election, holder.as_slice());
+    let (mut view, pulses) = read.await?;
     let ended_since = claim.since.is_some_and(|since| Term::new(view.document.ended) > since);
     if ended_since || is_overtaken(tenant, claim) {
-        return refused(inner, line, &view).await;
+        return waiting(inner, line, &view, pulses).await;
     }
     let told = claim.above > view.document.term();
     view.document.floor = view.document.floor.max(claim.above.number());
+    if claim.tell_only {
+        confirmed.expect(line).await?;
+        note(inner, tenant, line, &view, told).await?;
+        return waiting(inner, line, &view, pulses).await;
+    }
     if let Some(term) = view.held().filter(|_| view.holds(claim.session)) {
         note(inner, tenant, line, &view, told).await?;
         return lead(inner, tenant, claim, &view, term).await;
     }
-    if claim.tell_only {
-        confirmed.expect(line).await?;
-        note(inner, tenant, line, &view, told).await?;
-        return refused(inner, line, &view).await;
-    }
     let place = view.place(claim.session).cloned();
     let stands = place.as_ref().filter(|place| place.priority == claim.priority);
-    let waiting = view.waiting();
+    let queue = view.waiting();
     let before = match stands {
-        Some(place) => waiting.iter().position(|other| other.session == place.session).unwrap_or(0),
+        Some(place) => queue.iter().position(|other| other.session == place.session).unwrap_or(0),
         // At the end of those of our priority.
-        None => waiting.iter().filter(|other| outranks(other, claim)).count(),
+        None => queue.iter().filter(|other| outranks(other, claim)).count(),
     };
     if view.holder().is_none() && before == 0 {
         return grant(inner, tenant, line, claim, &view, place.as_ref()).await;
@@ -84,9 +96,16 @@ async fn attempt(
         return Err(Stopped::Stale); // only now we know behind whom
     }
     confirmed.expect(line).await?;
-    let ahead = before.checked_sub(1).map(|index| waiting[index].clone()).or_else(|| view.holder().cloned());
+    let ahead = before.checked_sub(1).map(|index| queue[index]).or_else(|| view.holder());
+    let Some(ahead) = ahead else { return Err(Stopped::Stale) };
     note(inner, tenant, line, &view, told).await?;
-    queue(inner, tenant, line, claim, &view, before, ahead).await
+    wait_behind(inner, tenant, claim, ahead).await?;
+    tenant.seat(&claim.election, |seat| {
+        seat.answered = seat.answered.max(claim.attempt);
+        seat.queued = Some(before);
+        seat.holder = view.holder().map(|place| place.session);
+    });
+    waiting(inner, line, &view, pulses).await
 }
 
 fn outranks(other: &Place, claim: &Claim) -> bool {
@@ -103,10 +122,7 @@ async fn lead(
 ) -> Result<Standing, Stopped> {
     let Some(place) = view.place(claim.session) else { return Err(Stopped::Stale) };
     own(inner, tenant, claim, place).await?;
-    tenant.seat(&claim.election, |seat| {
-        seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = false;
-    });
+    tenant.seat(&claim.election, |seat| seat.lead(claim.attempt));
     Ok(Standing::Leading { term })
 }
 
@@ -114,10 +130,12 @@ fn is_overtaken(tenant: &Tenant, claim: &Claim) -> bool {
     tenant.seat(&claim.election, |seat| claim.attempt < seat.barrier)
 }
 
-async fn refused(inner: &Inner, line: &Line, view: &View) -> Result<Standing, Stopped> {
+/// Nothing was granted, and this is how the election is.
+async fn waiting(inner: &Inner, line: &Line, view: &View, mut pulses: Pulses) -> Result<Standing, Stopped> {
     let holder = view.holder().map(|place| place.session);
-    let pulses = Pulses::read(line.client(), Over::Session, inner.paths(), holder).await?;
-    Ok(Standing::Refused { seen: view.record(inner.paths(), &pulses)?, outranked: false })
+    pulses.complete(line.client(), Over::Session, inner.paths(), holder.as_slice()).await?;
+    lock(&inner.signs).note(&pulses);
+    Ok(Standing::Waiting { seen: view.record(inner.paths(), &pulses)? })
 }
 
 /// Writes down the highest term that the candidate has seen, if the store has not.
@@ -231,10 +249,7 @@ async fn grant(
     let done = multi.commit().await?;
     remember(tenant, claim, &done);
     forgotten.remove(line.client());
-    tenant.seat(&claim.election, |seat| {
-        seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = false;
-    });
+    tenant.seat(&claim.election, |seat| seat.lead(claim.attempt));
     if let Some(lost) = &view.document.holder {
         news::expired(inner, &lost.node, &lost.session);
     }
@@ -242,16 +257,12 @@ async fn grant(
 }
 
 /// Waits for whoever stands directly before us, and for nobody else.
-async fn queue(
+async fn wait_behind(
     inner: &Arc<Inner>,
     tenant: &Arc<Tenant>,
-    line: &Line,
     claim: &Claim,
-    view: &View,
-    before: usize,
-    ahead: Option<Place>,
-) -> Result<Standing, Stopped> {
-    let Some(ahead) = ahead else { return Err(Stopped::Stale) };
+    ahead: &Place,
+) -> Result<(), Stopped> {
     let place = tenant.seat(&claim.election, |seat| seat.place.clone());
     let folder = inner.paths().line(&claim.election);
     let own = place.map(|name| format!("{folder}/{name}"));
@@ -259,18 +270,5 @@ async fn queue(
     if !news::watch(inner, tenant, &claim.election, watched).await? {
         return Err(Stopped::Stale);
     }
-    let holder = view.holder().map(|place| place.session);
-    let sessions = holder.into_iter().chain([ahead.session]);
-    let pulses = Pulses::read(line.client(), Over::Session, inner.paths(), sessions).await?;
-    lock(&inner.signs).note(&pulses);
-    tenant.seat(&claim.election, |seat| {
-        seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = true;
-    });
-    let before = u32::try_from(before).unwrap_or(u32::MAX);
-    Ok(Standing::Queued {
-        ahead: before.saturating_add(u32::from(holder.is_some())),
-        behind: pulses.of(ahead.session),
-        seen: view.record(inner.paths(), &pulses)?,
-    })
+    Ok(())
 }

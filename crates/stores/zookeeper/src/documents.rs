@@ -38,6 +38,10 @@ pub(crate) struct PulseDocument {
 }
 
 impl PulseDocument {
+    pub(crate) fn new(sequence: u64, granted: Duration) -> Self {
+        Self { sequence, ttl_ms: u64::try_from(granted.as_millis()).unwrap_or(u64::MAX) }
+    }
+
     pub(crate) fn pulse(&self, session: SessionId) -> Pulse {
         let stamp = Stamp { session, sequence: self.sequence };
         Pulse { stamp, ttl: Duration::from_millis(self.ttl_ms), age: Age::Unknown }

@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use tenure_store::{Finding, StoreError};
+use zookeeper_client::Client;
 
 use crate::error::{Over, classify};
 use crate::inner::Inner;
 use crate::registry::{self, MOST_ENDED};
 
-pub(crate) async fn examine(inner: &Inner) -> Result<Vec<Finding>, StoreError> {
-    let connected = inner.link.caught_up().await?;
-    let client = &connected.client;
+pub(crate) async fn examine(inner: &Inner, client: &Client) -> Result<Vec<Finding>, StoreError> {
     let failed = |error| classify(&error, Over::Store);
     let hosts = &inner.link.address.hosts;
     let tick = inner.link.tick().await?;

@@ -14,6 +14,7 @@ use crate::inner::{Inner, Line, Tenant, lock, settle};
 use crate::layout::{DONE, Layout};
 use crate::multi::{Multi, Stopped};
 use crate::news;
+use crate::seats::Seat;
 use crate::view::{MOST, Pulses};
 
 /// Where the elections of others are.
@@ -29,6 +30,13 @@ const STRANGER: Duration = Duration::from_secs(10);
 
 /// The highest terms of how many elections are remembered that no session of ours stands for.
 const MOST_HIGHEST: usize = 10_000;
+
+/// The highest term that was seen in an election, and the session of ZooKeeper that it was seen of.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Highest {
+    term: Term,
+    owner: i64,
+}
 
 struct Entry {
     name: String,
@@ -120,12 +128,11 @@ impl Inner {
         Ok(Pulse { stamp, ttl: STRANGER, age: Age::Unknown })
     }
 
-    /// The highest term seen in an election, with this one.
-    fn highest_of(&self, election: &ElectionName, seen: Term) -> Term {
+    /// The highest term seen in an election, with that of this entry.
+    fn highest_of(&self, election: &ElectionName, first: Option<&Entry>) -> Highest {
         let mut highest = lock(&self.highest);
-        if seen == Term::NONE {
-            return highest.get(election).copied().unwrap_or(Term::NONE);
-        }
+        let known = highest.get(election).copied().unwrap_or_default();
+        let Some(first) = first.filter(|first| first.term > known.term) else { return known };
         if highest.len() >= MOST_HIGHEST && !highest.contains_key(election) {
             // Those are remembered that a session of ours has something to do with.
             let tenants = lock(&self.tenants);
@@ -133,9 +140,9 @@ impl Inner {
                 |name: &ElectionName| tenants.values().any(|tenant| lock(&tenant.seats).contains(name));
             highest.retain(|name, _| is_ours(name));
         }
-        let term = highest.entry(election.clone()).or_insert(Term::NONE);
-        *term = seen.max(*term);
-        *term
+        let seen = Highest { term: first.term, owner: first.owner };
+        highest.insert(election.clone(), seen);
+        seen
     }
 
     async fn foreign_record(
@@ -154,8 +161,7 @@ impl Inner {
             None => None,
         };
         // Nobody writes it down: what this store has seen does not fall.
-        let seen = holder.as_ref().map_or(Term::NONE, |holder| holder.term);
-        let term = self.highest_of(election, seen);
+        let term = self.highest_of(election, lineup.entries.first()).term;
         Ok(Record { term, holder, ended: lineup.ended, petition: None })
     }
 }
@@ -221,7 +227,7 @@ async fn attempt(
     // For whoever comes now, too: nobody stands while it says so.
     let ended = lineup.ended > Term::NONE;
     if overtaken() || ended || claim.tell_only {
-        return Ok(Standing::Refused { seen, outranked: false });
+        return Ok(Standing::Waiting { seen });
     }
     let Some(place) = lineup.place(owner) else {
         stand(inner, foreign, tenant, &line, claim, &lineup).await?;
@@ -229,8 +235,11 @@ async fn attempt(
     };
     let own = &lineup.entries[place];
     if place == 0 {
-        if own.term <= claim.above {
-            return Ok(Standing::Refused { seen, outranked: false });
+        // A look may have shown it as ours before this claim; a term that was another's is not granted again.
+        let is_shown = own.term == claim.above
+            && inner.highest_of(&claim.election, Some(own)) == Highest { term: own.term, owner };
+        if own.term <= claim.above && !is_shown {
+            return Ok(Standing::Waiting { seen });
         }
         let counted = tenant.seat(&claim.election, |seat| seat.counted.as_ref() == Some(&own.name));
         if !counted {
@@ -249,8 +258,7 @@ async fn attempt(
         tenant.seat(&claim.election, |seat| {
             seat.counted = Some(own.name.clone());
             seat.place = Some(own.name.clone());
-            seat.answered = seat.answered.max(claim.attempt);
-            seat.queued = false;
+            seat.lead(claim.attempt);
         });
         return Ok(Standing::Leading { term: own.term });
     }
@@ -262,10 +270,9 @@ async fn attempt(
     tenant.seat(&claim.election, |seat| {
         seat.place = Some(own.name.clone());
         seat.answered = seat.answered.max(claim.attempt);
-        seat.queued = true;
+        seat.queued = Some(place - 1);
     });
-    let behind = inner.pulse_of(line.client(), Over::Session, ahead.owner).await?;
-    Ok(Standing::Queued { ahead: u32::try_from(place).unwrap_or(u32::MAX), behind, seen })
+    Ok(Standing::Waiting { seen })
 }
 
 async fn stand(
@@ -317,7 +324,7 @@ pub(crate) async fn resign(inner: &Arc<Inner>, foreign: &Foreign, resign: &Resig
         let mut multi = Multi::new(line.client(), Over::Session);
         multi.under(&inner.paths().session(resign.session), line.number).delete(&lineup.path(own));
         multi.commit().await?;
-        tenant.seat(&resign.election, |seat| (seat.place, seat.queued) = (None, false));
+        tenant.seat(&resign.election, Seat::leave);
         Ok(())
     })
     .await;

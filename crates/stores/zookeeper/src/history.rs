@@ -124,23 +124,25 @@ impl Forgotten {
 }
 
 /// The part of the history that is asked for, oldest first.
-pub(crate) async fn read(inner: &Inner, query: EventQuery) -> Result<Vec<EventRecord>, StoreError> {
-    let connected = inner.link.caught_up().await?;
-    let client = connected.client;
+pub(crate) async fn read(
+    inner: &Inner,
+    client: &Client,
+    query: EventQuery,
+) -> Result<Vec<EventRecord>, StoreError> {
     let elections = match &query.election {
         Some(election) => vec![election.clone()],
-        None => inner.elections(&client).await?,
+        None => inner.elections(client).await?,
     };
     // Histories are read one after the other. What happens meanwhile is left for the next time, or a
     // reader who goes on after the newest of it would miss what came before in one that was read already.
-    let horizon = horizon(inner, &client, elections, &query).await?;
+    let horizon = horizon(inner, client, elections, &query).await?;
     let mut events = Vec::new();
     for (election, oldest) in &horizon.changed {
         let folder = inner.paths().history(election);
-        events.extend(read_folder(&client, &folder, Some(election), query.after, *oldest).await?);
+        events.extend(read_folder(client, &folder, Some(election), query.after, *oldest).await?);
     }
     if horizon.log {
-        events.extend(read_folder(&client, &inner.paths().log(), None, query.after, 0).await?);
+        events.extend(read_folder(client, &inner.paths().log(), None, query.after, 0).await?);
     }
     events.retain(|event| event.id <= horizon.last);
     events.sort_by_key(|event| event.id);

@@ -1,16 +1,17 @@
 //! What all verbs share: the way to the ensemble, the sessions that this store keeps, and whom to tell.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tenure_core::{ElectionName, Instant, NodeId, SessionId, StoreIdentity, Term};
+use tenure_core::{ElectionName, Instant, NodeId, Renewal, SessionId, StoreIdentity};
 use tenure_store::{Hint, Listeners, Open, Options, StoreError};
+use tokio::sync::Notify;
 use zookeeper_client::{Client, Error};
 
-use crate::documents::{self, CandidateDocument};
+use crate::documents::{self, CandidateDocument, PulseDocument};
 use crate::error::{Over, classify};
-use crate::foreign::Foreign;
+use crate::foreign::{Foreign, Highest};
 use crate::link::{Connected, Link};
 use crate::multi::Stopped;
 use crate::paths::{Paths, Place};
@@ -26,8 +27,10 @@ pub(crate) struct Inner {
     /// Elections are those of another library.
     pub foreign: Option<Foreign>,
     /// The highest terms seen in such elections.
-    pub highest: Mutex<HashMap<ElectionName, Term>>,
+    pub highest: Mutex<HashMap<ElectionName, Highest>>,
     pub listeners: Listeners,
+    /// There is another connection to hear the news on.
+    pub moved: Arc<Notify>,
     /// Held while a session is opened.
     pub opening: tokio::sync::Mutex<()>,
     /// The sessions that live on connections of this store.
@@ -41,6 +44,9 @@ pub(crate) struct Inner {
     /// What candidates have read of those before them.
     pub signs: Mutex<Signs>,
 }
+
+/// How long the store's own connection is kept that nobody uses.
+const REST: Duration = Duration::from_secs(5);
 
 /// How many names are remembered: more would be those of candidates that are gone.
 const MOST_NAMES: usize = 1_000;
@@ -106,6 +112,20 @@ impl Inner {
         self.foreign.as_ref().map_or_else(|| self.paths().line(election), |foreign| foreign.folder(election))
     }
 
+    /// The connection that a node has anyway: that of a session, or else the store's own.
+    pub(crate) async fn home(&self) -> Result<Connected, StoreError> {
+        match self.of_session() {
+            Some(connected) => Ok(connected),
+            None => self.link.get().await,
+        }
+    }
+
+    /// A connection of a session of this store.
+    pub(crate) fn of_session(&self) -> Option<Connected> {
+        let tenants = lock(&self.tenants);
+        tenants.values().map(|tenant| tenant.line().connected).find(Connected::is_usable)
+    }
+
     /// Keeps a session no longer: its connection ends, and nothing but time or [`end`](crate::sessions::end)
     /// does away with the rest.
     pub(crate) fn let_go(&self, session: SessionId) {
@@ -120,9 +140,24 @@ impl Inner {
         self.listeners.post(&Hint::Election(election.clone()));
     }
 
-    /// Whether a session of this store waits in this line: then it is told by whoever stands before it.
-    pub(crate) fn is_queued(&self, election: &ElectionName) -> bool {
-        lock(&self.tenants).values().any(|tenant| lock(&tenant.seats).is_queued(election))
+    /// If all sessions of this store that have to do with an election wait in its line: how many stand before the first of
+    /// them. Those are told by whoever stands before them.
+    pub(crate) fn standing_in(&self, election: &ElectionName) -> Option<usize> {
+        let tenants = lock(&self.tenants);
+        let queued: Vec<_> =
+            tenants.values().filter_map(|tenant| lock(&tenant.seats).queued(election)).collect();
+        queued.into_iter().collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+}
+
+/// Closes the store's own connection whenever a session has one and nobody uses the other.
+pub(crate) async fn rest(inner: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(REST).await;
+        let Some(inner) = inner.upgrade() else { return };
+        if inner.of_session().is_some() {
+            inner.link.rest(REST).await;
+        }
     }
 }
 
@@ -156,6 +191,8 @@ pub(crate) struct Tenant {
     pub lease: Duration,
     /// The highest that was sent. Requests arrive in the order in which they are sent, so it never falls.
     sequence: Mutex<u64>,
+    /// Nothing while it is not known: while a renewal is under way, or if its answer was lost.
+    mark: Mutex<Option<Mark>>,
     pub seats: Mutex<Seats>,
     /// The znodes that wake us when they go.
     pub watched: Mutex<HashSet<String>>,
@@ -191,6 +228,7 @@ impl Tenant {
             asked: open.ttl,
             lease,
             sequence: Mutex::new(open.sequence),
+            mark: Mutex::new(Some(Mark { sequence: open.sequence, ..Mark::default() })),
             seats: Mutex::default(),
             watched: Mutex::default(),
             renewed: Mutex::new(at),
@@ -229,6 +267,7 @@ impl Tenant {
                 Err(error) => return Err(classify(&error, Over::Session)),
             };
             *lock(&tenant.line) = Line { connected, number };
+            inner.moved.notify_one();
             Ok(())
         });
         refreshed.await.unwrap_or_else(|_| Err(StoreError::indeterminate("the store's thread ended")))
@@ -238,10 +277,38 @@ impl Tenant {
         change(lock(&self.seats).of(election))
     }
 
-    /// The highest sequence of all that were asked for so far.
-    pub(crate) fn advance(&self, sequence: u64) -> u64 {
+    /// What a renewal writes: the highest sequence of all that were asked for so far.
+    pub(crate) fn pulse(&self, sequence: u64) -> PulseDocument {
         let mut highest = lock(&self.sequence);
         *highest = sequence.max(*highest);
-        *highest
+        PulseDocument::new(*highest, self.granted)
+    }
+
+    pub(crate) fn take_mark(&self) -> Option<Mark> {
+        lock(&self.mark).take()
+    }
+
+    pub(crate) fn leave_mark(&self, mark: Mark) {
+        *lock(&self.mark) = Some(mark);
+    }
+}
+
+/// What the last renewal has left: the versions of the session's znodes, and the sequence in its pulse. All of them are
+/// new with the session. The next renewal is one request if they are still the same.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Mark {
+    pub pulse: i32,
+    pub sequence: u64,
+    pub notices: i32,
+    pub grants: i32,
+}
+
+impl Mark {
+    /// What a renewal tells, after one with that sequence. Nothing of elections: whoever waits watches the place before
+    /// its own, and to read their records would be another request.
+    pub(crate) fn renewal(self, previous: u64) -> Renewal<ElectionName> {
+        let count = |version| u64::try_from(version).unwrap_or(0);
+        let (notices, grants) = (count(self.notices), count(self.grants));
+        Renewal { previous, notices, grants, waits_for: Vec::new() }
     }
 }

@@ -85,18 +85,21 @@ async fn present(
     Ok(try_join_all(looks).await?.into_iter().flatten().collect())
 }
 
-pub(crate) async fn survey(inner: &Inner, election: &ElectionName) -> Result<Survey, StoreError> {
-    let connected = inner.link.caught_up().await?;
-    let (client, paths) = (connected.client, inner.paths());
-    let head = Head::read(inner, &client, Over::Store, election).await?.document;
+pub(crate) async fn survey(
+    inner: &Inner,
+    client: &Client,
+    election: &ElectionName,
+) -> Result<Survey, StoreError> {
+    let paths = inner.paths();
+    let head = Head::read(inner, client, Over::Store, election).await?.document;
     let workers = paths.workers(election);
-    let found = folder(&client, &workers).await?;
+    let found = folder(client, &workers).await?;
     let live = client.list_children(&paths.sessions()).await.map_err(|error| failed(&error))?;
     let live: BTreeSet<String> = live.into_iter().collect();
     let mut named = BTreeSet::new();
     if found.iter().any(|(name, _)| !live.contains(name)) {
         let all = head.leaves.keys().cloned().collect();
-        named = Leaves::read(inner, &client, Over::Store, election, all).await?.owners();
+        named = Leaves::read(inner, client, Over::Store, election, all).await?.owners();
     }
     let mut sessions = Vec::new();
     for (name, data) in &found {
@@ -109,7 +112,7 @@ pub(crate) async fn survey(inner: &Inner, election: &ElectionName) -> Result<Sur
         }
     }
     let alive = sessions.iter().filter(|(_, live, _)| *live).map(|(session, ..)| *session);
-    let pulses = Pulses::read(&client, Over::Store, paths, alive).await?;
+    let pulses = Pulses::read(client, Over::Store, paths, alive).await?;
     let record = |(session, live, worker): (SessionId, bool, WorkerDocument)| {
         Ok(WorkerRecord {
             node: documents::node(&workers, &worker.node)?,
@@ -123,23 +126,21 @@ pub(crate) async fn survey(inner: &Inner, election: &ElectionName) -> Result<Sur
 }
 
 /// All at once, however much that is: it had to be read anyway.
-pub(crate) async fn leaf(inner: &Inner, query: &LedgerQuery) -> Result<Leaf, StoreError> {
+pub(crate) async fn leaf(inner: &Inner, client: &Client, query: &LedgerQuery) -> Result<Leaf, StoreError> {
     let LedgerQuery { election, since, of } = query;
-    let connected = inner.link.caught_up().await?;
-    let client = connected.client;
-    let head = Head::read(inner, &client, Over::Store, election).await?.document;
+    let head = Head::read(inner, client, Over::Store, election).await?.document;
     let changed = head.leaves.iter().filter(|(_, revision)| **revision > *since);
     let changed = changed.map(|(name, _)| name.clone()).collect();
-    let leaves = Leaves::read(inner, &client, Over::Store, election, changed).await?;
+    let leaves = Leaves::read(inner, client, Over::Store, election, changed).await?;
     let mut entries = leaves.between(*since, head.revision);
     entries.retain(|entry| of.is_none() || entry.holding.owner() == *of);
     let notices = match of {
-        Some(session) => notices(inner, &client, *session).await?.unwrap_or(0),
+        Some(session) => notices(inner, client, *session).await?.unwrap_or(0),
         None => 0,
     };
     let mut lists = Vec::new();
     if head.arranged > *since {
-        lists = task_lists(inner, &client, election).await?;
+        lists = task_lists(inner, client, election).await?;
         lists.retain(|list| list.revision > *since && list.revision <= head.revision);
     }
     let page = Page { revision: head.revision, published: head.published, notices, entries, more: false };
@@ -338,13 +339,15 @@ pub(crate) async fn enlist(inner: &Arc<Inner>, enlistment: &Enlistment) -> Resul
     .await
 }
 
-pub(crate) async fn arrange(inner: &Inner, arrangement: &Arrangement) -> Result<Arranged, StoreError> {
+pub(crate) async fn arrange(
+    inner: &Inner,
+    client: &Client,
+    arrangement: &Arrangement,
+) -> Result<Arranged, StoreError> {
     let Arrangement { election, list, seen, document } = arrangement;
-    let connected = inner.link.caught_up().await?;
-    let client = connected.client;
     settle(async || {
-        let mut head = Head::read(inner, &client, Over::Store, election).await?;
-        let lists = task_lists(inner, &client, election).await?;
+        let mut head = Head::read(inner, client, Over::Store, election).await?;
+        let lists = task_lists(inner, client, election).await?;
         let found = lists.iter().find(|listed| listed.name == *list);
         if let Some(found) = found.filter(|found| found.document == *document) {
             return Ok(Arranged::Written { number: found.number, revision: found.revision });
@@ -357,7 +360,7 @@ pub(crate) async fn arrange(inner: &Inner, arrangement: &Arrangement) -> Result<
         let number = found.map_or(next, |found| found.number);
         let revision = head.document.revision + 1;
         (head.document.revision, head.document.arranged) = (revision, revision);
-        let mut multi = Multi::new(&client, Over::Store);
+        let mut multi = Multi::new(client, Over::Store);
         head.add_to(&mut multi, inner, election);
         let path = format!("{}/{number}", inner.paths().task_lists(election));
         let data = ListDocument { name: list.to_string(), revision, document: document.clone() };

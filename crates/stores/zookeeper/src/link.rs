@@ -1,10 +1,11 @@
 //! Connections to the ensemble: every one is opened here, and in the same way.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tenure_core::StoreIdentity;
-use tenure_store::{Setup, StoreError};
+use tenure_core::{Instant, StoreIdentity};
+use tenure_store::{Setup, StoreError, clock};
 use tokio::sync::Mutex;
 use zookeeper_client::{Client, Connector, CreateMode, CreateOptions, Error, SessionState};
 
@@ -41,6 +42,24 @@ impl Connected {
     pub(crate) async fn catch_up(&self, over: Over) -> Result<(), StoreError> {
         self.barrier.pass(&self.client, over).await
     }
+
+    /// Ends it, and its session, once nobody uses it any more.
+    async fn close(self) {
+        let Self { client, wire, .. } = self;
+        let mut state = client.state_watcher();
+        drop(client);
+        while !state.peek_state().is_terminated() {
+            state.changed().await;
+        }
+        drop(wire);
+    }
+}
+
+/// The store's own connection.
+struct Own {
+    connected: Connected,
+    /// When it was asked for last.
+    used: Instant,
 }
 
 /// Everything that a verb needs to know of the place.
@@ -50,7 +69,9 @@ pub(crate) struct Link {
     /// The application's own, which then is the only connection: for what is read, and for every session.
     given: Option<Client>,
     setup: Setup,
-    connected: Mutex<Option<Connected>>,
+    own: Mutex<Option<Own>>,
+    /// What must be there was there when the first connection was opened.
+    prepared: AtomicBool,
     tick: Mutex<Option<Duration>>,
 }
 
@@ -60,26 +81,45 @@ impl Link {
         // Elections of another library can be looked at before any node of Tenure was there, and Tenure's own
         // znodes are needed for that.
         let setup = if address.foreign.is_some() { Setup::Create } else { setup };
-        Self { address, paths, given, setup, connected: Mutex::new(None), tick }
+        Self { address, paths, given, setup, own: Mutex::new(None), prepared: AtomicBool::new(false), tick }
     }
 
     pub(crate) fn options(&self, mode: CreateMode) -> CreateOptions<'static> {
         mode.with_acls(self.address.access.acls())
     }
 
+    /// The only connection is the application's.
+    pub(crate) const fn is_given(&self) -> bool {
+        self.given.is_some()
+    }
+
     /// The store's own connection, opened again if it was given up.
     pub(crate) async fn get(&self) -> Result<Connected, StoreError> {
-        let mut slot = self.connected.lock().await;
+        let mut slot = self.own.lock().await;
         if let Some(client) = &self.given {
             return self.get_given(client, &mut slot).await;
         }
         // One that looks for a server looks ever more seldom: a fresh one looks now, and says so if there is none.
-        if let Some(connected) = slot.as_ref().filter(|one| one.is_usable()) {
-            return Ok(connected.clone());
+        if let Some(own) = slot.as_mut().filter(|own| own.connected.is_usable()) {
+            own.used = clock::now();
+            return Ok(own.connected.clone());
         }
         let (client, wire) = self.connect(Self::connector(PATIENCE)).await?;
-        let identity = self.prepare(&client).await?;
-        Ok(slot.insert(self.connected(client, identity, wire)).clone())
+        let identity = if self.prepared.load(Ordering::Relaxed) {
+            self.identity(&client).await?
+        } else {
+            self.prepare(&client).await?
+        };
+        self.prepared.store(true, Ordering::Relaxed);
+        let own = Own { connected: self.connected(client, identity, wire), used: clock::now() };
+        Ok(slot.insert(own).connected.clone())
+    }
+
+    /// Closes the store's own connection if nobody has asked for it for so long. It is opened again when somebody does.
+    pub(crate) async fn rest(&self, unused: Duration) {
+        let is_unused = |own: &mut Own| self.given.is_none() && clock::now().since(own.used) >= unused;
+        let Some(own) = self.own.lock().await.take_if(is_unused) else { return };
+        tokio::spawn(own.connected.close());
     }
 
     /// The same, over which whatever is read is no older than now.
@@ -90,24 +130,21 @@ impl Link {
     }
 
     /// The application's, for as long as it lasts. It looks for servers by itself.
-    async fn get_given(
-        &self,
-        client: &Client,
-        slot: &mut Option<Connected>,
-    ) -> Result<Connected, StoreError> {
+    async fn get_given(&self, client: &Client, slot: &mut Option<Own>) -> Result<Connected, StoreError> {
         if client.state().is_terminated() {
             return Err(StoreError::unavailable(
                 "the ZooKeeper client that the application has given is over (its session has expired, or it was \
                  refused); start a node with a new one",
             ));
         }
-        if let Some(connected) = slot {
-            return Ok(connected.clone());
+        if let Some(own) = slot {
+            return Ok(own.connected.clone());
         }
         let identity = self.prepare(client).await?;
         // Nothing runs there: it only tells that this connection is not over.
         let wire = Arc::new(Engine::start("tenure-zk-wire")?);
-        Ok(slot.insert(self.connected(client.clone(), identity, wire)).clone())
+        let own = Own { connected: self.connected(client.clone(), identity, wire), used: clock::now() };
+        Ok(slot.insert(own).connected.clone())
     }
 
     /// A session of its own, which outlives the connection: only time or its own word ends it.
@@ -216,19 +253,17 @@ impl Link {
     /// of life twice per tick. So what we said last may be unknown there for half a tick, and what we said
     /// before that is older by the time between two signs of life.
     pub(crate) async fn allowance(&self, asked: Duration, granted: Duration) -> Result<Duration, StoreError> {
-        let silence = silence(asked);
-        let pings = match self.given {
+        let silence = match self.given {
             // How long it may be silent is not told: at most three fifths of its session.
-            Some(_) => granted * 9 / 40,
-            None if silence > granted * 3 / 5 => granted * 3 / 20,
-            None => silence * 3 / 8,
+            Some(_) => granted * 3 / 5,
+            None => silence(asked),
         };
         let tick = match self.tick().await {
             // Too busy to answer a probe in time. The session that they have granted is two ticks or more.
             Err(StoreError::Unavailable(_)) => granted / 2,
             other => other?,
         };
-        Ok(pings.min(Duration::from_secs(10)) + tick / 2)
+        Ok(between_signs(silence) + tick / 2)
     }
 
     /// The servers' tick, or a bound of it: they grant no session shorter than two of them.
@@ -249,7 +284,15 @@ impl Link {
     }
 }
 
-/// How long a connection of a session with this life may be silent before another one is tried.
+/// How long a connection of a session with this life may be silent before another one is tried. The longer, the fewer
+/// pings, and the shorter the lease: this makes two of them between two renewals.
 fn silence(ttl: Duration) -> Duration {
     ttl / 4
+}
+
+/// The longest time between two signs of life on a connection that may be silent for so long. The driver has eight ticks in
+/// that time. When it has said nothing for three of them, or for ten seconds, it pings with the next one.
+fn between_signs(silence: Duration) -> Duration {
+    let tick = silence / 8;
+    (3 * tick).min(Duration::from_secs(10)) + tick
 }

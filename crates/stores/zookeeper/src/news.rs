@@ -1,7 +1,8 @@
 //! News: watches. Hints, and never truth: when one is lost, waits are longer, and nothing else changes.
 //!
 //! Records are watched by everybody who listens, so that all hear who leads. Places in line are not: whoever
-//! waits watches the one place before its own, so a departure wakes one candidate, however many wait.
+//! waits watches the one place before its own, so a departure wakes one candidate, however many wait. All is heard on
+//! the connection of a session, if there is one: a node needs no other while nothing happens.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,12 +25,17 @@ const RETRY: Duration = Duration::from_millis(500);
 /// How long after a change those who wait in line are told, who are woken by their predecessor if it
 /// concerns them: a hand-over is two changes, and the second is the one to know.
 const LEISURE: Duration = Duration::from_millis(100);
+/// How many at the front of a line are told of such a change. The others learn of it when they look next, once per ttl:
+/// however many wait, a hand-over makes only a few ask.
+const NEAR: usize = 4;
 
 /// Listens until nobody is left to tell.
 pub(crate) async fn listen(inner: Weak<Inner>) {
     while let Some(strong) = inner.upgrade() {
-        if let Err(error) = hear(strong, &inner).await {
-            tracing::debug!(%error, "news from ZooKeeper is interrupted");
+        match hear(strong, &inner).await {
+            Ok(Until::Moved) => continue,
+            Ok(Until::Over) => {}
+            Err(error) => tracing::debug!(%error, "news from ZooKeeper is interrupted"),
         }
         // Whatever happened since was not heard.
         if let Some(inner) = inner.upgrade() {
@@ -39,11 +45,19 @@ pub(crate) async fn listen(inner: Weak<Inner>) {
     }
 }
 
-/// Listens on one connection until it is given up.
-async fn hear(strong: Arc<Inner>, inner: &Weak<Inner>) -> Result<(), StoreError> {
-    let connected = strong.link.get().await?;
-    let (client, wire) = (connected.client, Arc::downgrade(&connected.wire));
-    drop(connected.wire);
+/// Until when news was heard on a connection.
+enum Until {
+    /// It is over.
+    Over,
+    /// A session has one, which the node has anyway.
+    Moved,
+}
+
+/// Listens on one connection.
+async fn hear(strong: Arc<Inner>, inner: &Weak<Inner>) -> Result<Until, StoreError> {
+    let stays = strong.link.is_given() || strong.of_session().is_some();
+    let Connected { client, wire, .. } = strong.home().await?;
+    let wire = Arc::downgrade(&wire);
     let folder = strong.paths().elections();
     let watch = client.watch(&folder, AddWatchMode::PersistentRecursive).await;
     let mut watch = watch.map_err(|error| classify(&error, Over::Store))?;
@@ -55,23 +69,26 @@ async fn hear(strong: Arc<Inner>, inner: &Weak<Inner>) -> Result<(), StoreError>
     let mut log = log.map_err(|error| classify(&error, Over::Store))?;
     // First listen, then look: in between, nothing can be missed.
     strong.listeners.post(&Hint::All);
-    drop(strong);
+    let moved = Arc::clone(&strong.moved);
+    drop((strong, client));
     loop {
-        let Some(driven) = wire.upgrade() else { return Ok(()) };
+        let Some(driven) = wire.upgrade() else { return Ok(Until::Over) };
         let event = driven.unless_over(async {
             tokio::select! {
-                event = watch.changed() => event,
-                event = nodes.changed() => event,
-                event = log.changed() => event,
+                event = watch.changed() => Some(event),
+                event = nodes.changed() => Some(event),
+                event = log.changed() => Some(event),
+                () = moved.notified(), if !stays => None,
             }
         });
         drop(driven);
-        let Some(event) = event.await else { return Ok(()) };
-        let Some(inner) = inner.upgrade() else { return Ok(()) };
+        let Some(event) = event.await else { return Ok(Until::Over) };
+        let Some(event) = event else { return Ok(Until::Moved) };
+        let Some(inner) = inner.upgrade() else { return Ok(Until::Over) };
         match (event.event_type, event.session_state) {
             // Changes during the interruption are not told.
             (EventType::Session, SessionState::SyncConnected) => inner.listeners.post(&Hint::All),
-            (EventType::Session, state) if state.is_terminated() => return Ok(()),
+            (EventType::Session, state) if state.is_terminated() => return Ok(Until::Over),
             (EventType::Session, _) => {}
             (EventType::NodeChildrenChanged, _) => inner.listeners.post(&Hint::Nodes),
             _ => match election_of(&event.path) {
@@ -83,16 +100,20 @@ async fn hear(strong: Arc<Inner>, inner: &Weak<Inner>) -> Result<(), StoreError>
 }
 
 fn tell(inner: &Arc<Inner>, election: ElectionName) {
-    if !inner.is_queued(&election) {
-        return inner.tell(&election);
-    }
-    let inner = Arc::downgrade(inner);
-    tokio::spawn(async move {
-        tokio::time::sleep(LEISURE).await;
-        if let Some(inner) = inner.upgrade() {
-            inner.tell(&election);
+    match inner.standing_in(&election) {
+        Some(ahead) if ahead >= NEAR => {}
+        Some(_) => {
+            let inner = Arc::downgrade(inner);
+            tokio::spawn(async move {
+                tokio::time::sleep(LEISURE).await;
+                // Whoever leads meanwhile knows.
+                if let Some(inner) = inner.upgrade().filter(|inner| inner.standing_in(&election).is_some()) {
+                    inner.tell(&election);
+                }
+            });
         }
-    });
+        None => inner.tell(&election),
+    }
 }
 
 /// Has these znodes wake us when they go or change. False if one is not there.
@@ -119,12 +140,10 @@ pub(crate) async fn watch(
             let goes = connected.wire.unless_over(watcher.changed());
             tokio::spawn(async move {
                 goes.await;
-                if let Some(tenant) = tenant.upgrade() {
-                    lock(&tenant.watched).remove(&path);
-                }
-                if let Some(inner) = inner.upgrade() {
-                    inner.tell(&election);
-                }
+                let (Some(tenant), Some(inner)) = (tenant.upgrade(), inner.upgrade()) else { return };
+                lock(&tenant.watched).remove(&path);
+                tenant.seat(&election, |seat| seat.woken = true);
+                inner.listeners.post(&Hint::Named { election, node: tenant.node.clone() });
             });
         }
     }
@@ -134,19 +153,26 @@ pub(crate) async fn watch(
 /// Has an observer hear that the holder is gone: that changes no record.
 pub(crate) async fn observe(
     inner: &Arc<Inner>,
-    connected: &Connected,
     election: &ElectionName,
     path: String,
 ) -> Result<(), StoreError> {
     if !lock(&inner.observed).insert(path.clone()) {
         return Ok(());
     }
-    let watched = connected.client.check_and_watch_stat(&path).await;
-    let (_, watcher) = watched.map_err(|error| {
+    let watching = async {
+        let connected = inner.home().await?;
+        let watched = connected.client.check_and_watch_stat(&path).await;
+        Ok((connected, watched.map_err(|error| classify(&error, Over::Store))?))
+    };
+    let (connected, (stat, watcher)) = watching.await.inspect_err(|_| {
         lock(&inner.observed).remove(&path);
-        classify(&error, Over::Store)
     })?;
-    let goes = connected.wire.unless_over(watcher.changed());
+    let goes = connected.wire.unless_over(async move {
+        // It has gone already, or this server is behind: either way it is asked again.
+        if stat.is_some() {
+            watcher.changed().await;
+        }
+    });
     let (inner, election) = (Arc::downgrade(inner), election.clone());
     tokio::spawn(async move {
         goes.await;

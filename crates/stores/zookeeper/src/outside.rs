@@ -23,11 +23,10 @@ use crate::view::{MOST, View};
 /// had been granted the lease meanwhile: it would lead on, and the next in line beside it.
 pub(crate) async fn delete(
     inner: &Inner,
+    client: &Client,
     election: &ElectionName,
     force: bool,
 ) -> Result<Deletion, StoreError> {
-    let connected = inner.link.caught_up().await?;
-    let client = &connected.client;
     let (deletion, rest) = settle(async || {
         let view = View::read(client, Over::Store, inner.paths(), election).await?;
         if !view.document.stood {
@@ -101,11 +100,10 @@ async fn withdraw_rest(
 /// Only the leader can give its term up: it knows when its work has stopped.
 pub(crate) async fn petition(
     inner: &Inner,
+    client: &Client,
     election: &ElectionName,
     to: Option<&NodeId>,
 ) -> Result<Petitioned, StoreError> {
-    let connected = inner.link.caught_up().await?;
-    let client = &connected.client;
     settle(async || {
         let view = View::read(client, Over::Store, inner.paths(), election).await?;
         let Some((leader, session, term)) = holder_of(&view) else { return Ok(Petitioned::NobodyLeads) };
@@ -137,9 +135,11 @@ pub(crate) async fn petition(
 }
 
 /// What a leader says of the whole cluster: told once.
-pub(crate) async fn declare(inner: &Inner, declaration: &Declaration) -> Result<bool, StoreError> {
-    let connected = inner.link.caught_up().await?;
-    let client = &connected.client;
+pub(crate) async fn declare(
+    inner: &Inner,
+    client: &Client,
+    declaration: &Declaration,
+) -> Result<bool, StoreError> {
     let Declaration { lease, degraded, live, minimum } = declaration;
     settle(async || {
         let view = View::read(client, Over::Store, inner.paths(), &lease.election).await?;

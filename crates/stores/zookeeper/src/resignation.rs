@@ -13,6 +13,7 @@ use crate::history::{Forgotten, Transition};
 use crate::inner::{Inner, Tenant, settle};
 use crate::multi::{Multi, Stopped};
 use crate::paths::Place;
+use crate::seats::Seat;
 use crate::view::View;
 
 /// Under a session that is over there is nothing left to give up, so that is no error.
@@ -40,7 +41,7 @@ async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), 
         return Ok(());
     }
     let Some(place) = view.place(resign.session) else {
-        tenant.seat(&resign.election, |seat| seat.queued = false);
+        tenant.seat(&resign.election, |seat| seat.queued = None);
         return Ok(());
     };
     let mut multi = Multi::new(line.client(), Over::Session);
@@ -61,7 +62,7 @@ async fn attempt(inner: &Inner, tenant: &Tenant, resign: &Resign) -> Result<(), 
     if let Some(forgotten) = forgotten {
         forgotten.remove(line.client());
     }
-    tenant.seat(&resign.election, |seat| (seat.place, seat.queued) = (None, false));
+    tenant.seat(&resign.election, Seat::leave);
     Ok(())
 }
 

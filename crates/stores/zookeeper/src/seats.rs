@@ -16,8 +16,12 @@ pub(crate) struct Seat {
     pub answered: u64,
     /// The name of our znode in line, once its owner was seen to be this session.
     pub place: Option<String>,
-    /// Waits behind somebody.
-    pub queued: bool,
+    /// Waits behind so many, the holder not counted.
+    pub queued: Option<usize>,
+    /// Something that it waits for has happened, and it has not asked since.
+    pub woken: bool,
+    /// Who held the lease when it asked last.
+    pub holder: Option<SessionId>,
     /// In the layout of another library: the place whose lease was counted.
     pub counted: Option<String>,
 }
@@ -25,7 +29,23 @@ pub(crate) struct Seat {
 impl Seat {
     /// It was resigned after its last claim: nothing is left of it but the number of the resignation.
     fn is_resigned(&self) -> bool {
-        self.place.is_none() && !self.queued && self.barrier > self.answered
+        self.place.is_none() && self.queued.is_none() && self.barrier > self.answered
+    }
+
+    /// It holds the lease.
+    pub(crate) fn lead(&mut self, attempt: u64) {
+        self.answered = self.answered.max(attempt);
+        self.queued = None;
+    }
+
+    /// It stands no longer.
+    pub(crate) fn leave(&mut self) {
+        (self.place, self.queued) = (None, None);
+    }
+
+    /// Asks again, although nothing that it waits for has happened as far as it knows.
+    pub(crate) fn looks(&mut self) -> bool {
+        !std::mem::take(&mut self.woken) && self.queued.is_some()
     }
 }
 
@@ -70,9 +90,9 @@ impl Seats {
         self.most = MOST_SEATS.max(2 * self.by_election.len());
     }
 
-    /// Waits there behind somebody.
-    pub(crate) fn is_queued(&self, election: &ElectionName) -> bool {
-        self.by_election.get(election).is_some_and(|seat| seat.queued)
+    /// Behind how many it waits, if it has to do with that election at all.
+    pub(crate) fn queued(&self, election: &ElectionName) -> Option<Option<usize>> {
+        self.by_election.get(election).map(|seat| seat.queued)
     }
 
     pub(crate) fn contains(&self, election: &ElectionName) -> bool {
@@ -144,10 +164,10 @@ mod tests {
     fn seats_in_use_are_kept_however_many() {
         let mut seats = Seats::default();
         for number in 0..3 * MOST_SEATS {
-            seats.of(&election(number)).queued = true;
+            seats.of(&election(number)).queued = Some(0);
         }
         assert_eq!(seats.iter().count(), 3 * MOST_SEATS);
-        assert!(seats.is_queued(&election(0)));
+        assert_eq!(seats.queued(&election(0)), Some(Some(0)));
     }
 
     #[test]

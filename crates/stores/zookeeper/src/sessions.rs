@@ -6,12 +6,12 @@ use futures_util::future::{join4, try_join_all};
 use serde_json::{Value, json};
 use tenure_core::{ElectionName, Opening, Renewal, Sequence, SessionId};
 use tenure_store::{EventKind, Open, StoreError, clock};
-use zookeeper_client::{Client, CreateMode, Error};
+use zookeeper_client::{Client, CreateMode, Error, MultiWriteResult};
 
 use crate::documents::{self, NodeDocument, PulseDocument, State};
 use crate::error::{Over, classify, foreign as not_ours};
 use crate::foreign::{self, Foreign};
-use crate::inner::{Inner, Tenant, lock, settle};
+use crate::inner::{Inner, Line, Mark, Tenant, lock, settle};
 use crate::link::Connected;
 use crate::multi::{Multi, Stopped};
 use crate::registry;
@@ -50,7 +50,7 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
     }
     let allowance = inner.link.allowance(request.ttl, granted).await?;
     if let Some(superseded) = request.supersedes {
-        end(inner, superseded, Ending::Superseded).await?;
+        end(inner, &store.client, superseded, Ending::Superseded).await?;
     }
     let registered = settle(async || match occupant(inner, &connected.client, request).await? {
         Found::Occupied(opening) => Ok(Some(opening)),
@@ -72,6 +72,7 @@ pub(crate) async fn open(inner: &Arc<Inner>, request: &Open) -> Result<Opening, 
     let tenant = Arc::new(tenant);
     tokio::spawn(lapse(Arc::downgrade(inner), Arc::downgrade(&tenant)));
     lock(&inner.tenants).insert(request.session, tenant);
+    inner.moved.notify_one();
     Ok(Opening::Opened { ttl: lease })
 }
 
@@ -115,11 +116,7 @@ async fn register(
     let (node, session) = (request.node.id.as_str(), request.session);
     let mut multi = Multi::new(&connected.client, Over::Session);
     let ephemeral = inner.link.options(CreateMode::Ephemeral);
-    let granted = connected.client.session_timeout();
-    let pulse = PulseDocument {
-        sequence: request.sequence,
-        ttl_ms: u64::try_from(granted.as_millis()).unwrap_or(u64::MAX),
-    };
+    let pulse = PulseDocument::new(request.sequence, connected.client.session_timeout());
     let path = paths.node(&request.node.id);
     let document = documents::write(&NodeDocument::new(&request.node, session));
     // Nobody has said yet that its last session is over.
@@ -158,70 +155,123 @@ pub(crate) async fn renew(
     session: SessionId,
     sequence: Sequence,
     attempt: u32,
-) -> Result<Renewal, StoreError> {
+) -> Result<Renewal<ElectionName>, StoreError> {
     let asked = clock::now();
     let tenant = inner.expect_tenant(session).await?;
     // The driver looks for a server ever more seldom, and may believe in a dead connection for long.
     if attempt > 1 || !tenant.line().connected.is_usable() {
         tenant.refresh(inner).await?;
     }
-    let (line, path) = (tenant.line(), inner.paths().pulse(session));
-    let client = line.client();
-    let document = PulseDocument {
-        sequence: tenant.advance(sequence),
-        ttl_ms: u64::try_from(tenant.granted.as_millis()).unwrap_or(u64::MAX),
+    let renewed = match tenant.take_mark() {
+        Some(mark) => renew_after(inner, &tenant, mark, sequence).await?,
+        None => None,
     };
+    let (renewal, mark) = match renewed {
+        Some(renewed) => renewed,
+        None => renew_anew(inner, &tenant, sequence).await?,
+    };
+    tenant.leave_mark(mark);
+    *lock(&tenant.renewed) = asked;
+    Ok(renewal)
+}
+
+/// In one request, if everything is as the last renewal has left it; nothing if it is not.
+async fn renew_after(
+    inner: &Inner,
+    tenant: &Tenant,
+    mark: Mark,
+    sequence: Sequence,
+) -> Result<Option<(Renewal<ElectionName>, Mark)>, StoreError> {
+    let (line, paths) = (tenant.line(), inner.paths());
+    let document = tenant.pulse(sequence);
+    let mut multi = Multi::new(line.client(), Over::Session);
+    multi.under(&paths.session(tenant.session), line.number);
+    multi.unchanged(&paths.notices(tenant.session), mark.notices);
+    multi.unchanged(&paths.grants(tenant.session), mark.grants);
+    multi.set(&paths.pulse(tenant.session), &documents::write(&document), Some(mark.pulse));
+    match multi.commit().await {
+        Ok(done) => {
+            let pulse = written(&line, &paths.pulse(tenant.session), &done)?;
+            let renewed = Mark { pulse, sequence: document.sequence, ..mark };
+            Ok(Some((renewed.renewal(mark.sequence), renewed)))
+        }
+        Err(Stopped::Stale) => Ok(None),
+        Err(Stopped::Failed(error)) => Err(error),
+    }
+}
+
+/// Whatever is there.
+async fn renew_anew(
+    inner: &Inner,
+    tenant: &Tenant,
+    sequence: Sequence,
+) -> Result<(Renewal<ElectionName>, Mark), StoreError> {
+    let (line, path) = (tenant.line(), inner.paths().pulse(tenant.session));
+    let client = line.client();
+    let document = tenant.pulse(sequence);
     // All on their way at once, and answered in this order: what is counted is counted after the write.
     let before = client.get_data(&path);
-    let mut written = Multi::new(client, Over::Session);
-    written.under(&inner.paths().session(session), line.number);
-    written.set(&path, &documents::write(&document), None);
-    let written = written.commit();
-    let (notices, grants) = (inner.paths().notices(session), inner.paths().grants(session));
+    let mut multi = Multi::new(client, Over::Session);
+    multi.under(&inner.paths().session(tenant.session), line.number);
+    multi.set(&path, &documents::write(&document), None);
+    let done = multi.commit();
+    let (notices, grants) = (inner.paths().notices(tenant.session), inner.paths().grants(tenant.session));
     let (notices, grants) = (client.check_stat(&notices), client.check_stat(&grants));
-    let (before, written, notices, grants) = join4(before, written, notices, grants).await;
+    let (before, done, notices, grants) = join4(before, done, notices, grants).await;
     let failed = |error: Error| match error {
         Error::NoNode => StoreError::SessionLost,
         error => classify(&error, Over::Session),
     };
-    written.map_err(|stopped| match stopped {
+    let done = done.map_err(|stopped| match stopped {
         Stopped::Stale => StoreError::SessionLost,
         Stopped::Failed(error) => error,
     })?;
-    let (data, stat) = before.map_err(failed)?;
-    if stat.ephemeral_owner != client.session_id().0 {
-        return Err(not_ours(&path, "it is not owned by the session that it stands for"));
-    }
-    *lock(&tenant.renewed) = asked;
+    let pulse = written(&line, &path, &done)?;
+    let (data, _) = before.map_err(failed)?;
     let previous = documents::read::<PulseDocument>(&path, &data)?.sequence;
     let count = |stat: Result<Option<zookeeper_client::Stat>, Error>| {
-        let stat = stat.map_err(failed)?.ok_or(StoreError::SessionLost)?;
-        Ok::<_, StoreError>(u64::try_from(stat.version).unwrap_or(0))
+        Ok::<_, StoreError>(stat.map_err(failed)?.ok_or(StoreError::SessionLost)?.version)
     };
-    Ok(Renewal { previous, notices: count(notices)?, grants: count(grants)? })
+    let (notices, grants) = (count(notices)?, count(grants)?);
+    let mark = Mark { pulse, sequence: document.sequence, notices, grants };
+    Ok((mark.renewal(previous), mark))
+}
+
+/// The version that a renewal has given to the pulse, which must be of our session of ZooKeeper.
+fn written(line: &Line, path: &str, done: &[MultiWriteResult]) -> Result<i32, StoreError> {
+    match done.last() {
+        Some(MultiWriteResult::SetData { stat }) if stat.ephemeral_owner == line.client().session_id().0 => {
+            Ok(stat.version)
+        }
+        _ => Err(not_ours(path, "it is not owned by the session that it stands for")),
+    }
 }
 
 /// Ends a session: everything under it is free. Unknown and closed ones are no error.
-pub(crate) async fn end(inner: &Inner, session: SessionId, ending: Ending) -> Result<(), StoreError> {
-    inner.let_go(session);
-    // A place that its own connection has made must not be missed: it would stay until the session times out.
-    let connected = inner.link.caught_up().await?;
-    let client = connected.client;
+///
+/// The store keeps it no longer, and the connection has caught up since then: a place that the session's own has made must
+/// not be missed, or it would stay until the session times out.
+pub(crate) async fn end(
+    inner: &Inner,
+    client: &Client,
+    session: SessionId,
+    ending: Ending,
+) -> Result<(), StoreError> {
     if let Some(foreign) = &inner.foreign {
-        return end_elsewhere(inner, foreign, &client, session, ending).await;
+        return end_elsewhere(inner, foreign, client, session, ending).await;
     }
     let known = lock(&inner.former).find(session).map(|past| past.elections.clone());
     match known {
         // Its own words come to nothing from now on, and what it stood for is known.
         Some(elections) => {
-            leave_all(inner, &client, &elections, session, ending).await?;
-            strike_off(inner, &client, session, ending).await
+            leave_all(inner, client, &elections, session, ending).await?;
+            strike_off(inner, client, session, ending).await
         }
         // Somebody else's: its words come to nothing once it is struck off.
         None => {
-            strike_off(inner, &client, session, ending).await?;
-            let elections = inner.elections(&client).await?;
-            leave_all(inner, &client, &elections, session, ending).await
+            strike_off(inner, client, session, ending).await?;
+            let elections = inner.elections(client).await?;
+            leave_all(inner, client, &elections, session, ending).await
         }
     }
 }

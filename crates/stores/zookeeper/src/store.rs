@@ -10,8 +10,9 @@ use tenure_store::{
     Arranged, Arrangement, Candidate, Capabilities, Cause, Claim, Declaration, Deletion, Enlistment,
     EventQuery, EventRecord, ExpiryJudge, Finding, HealthReport, Hints, Leaf, Ledger, LedgerQuery, Listeners,
     News, NodeRecord, Open, Pending, Petitioned, Publication, Published, Release, Reply, Resign, Sessions,
-    Store, StoreError, StoreUrl, Succession, Survey, Told,
+    Store, StoreError, StoreUrl, Survey, Told,
 };
+use tokio::sync::Notify;
 use zookeeper_client::Client;
 
 use crate::address::Address;
@@ -21,13 +22,14 @@ use crate::link::Link;
 use crate::paths::Paths;
 use crate::resignation::Ending;
 use crate::{
-    claims, examination, foreign, health, history, ledger, news, outside, registry, resignation, sessions,
+    claims, examination, foreign, health, history, inner, ledger, news, outside, registry, resignation,
+    sessions,
 };
 
 /// Sessions and leases on a ZooKeeper ensemble.
 ///
-/// One connection for what is read, and one for every session that is opened. Dropping the store ends them
-/// all, and frees nothing: a session lives until it is closed, or for its time-out. A future that is dropped
+/// One connection for every session that is opened, and one for what is read, which is closed when nobody has used it
+/// for a while and a session is open. Dropping the store ends them all, and frees nothing: a session lives until it is closed, or for its time-out. A future that is dropped
 /// leaves its request in an unknown state, and the store usable.
 pub struct ZooKeeperStore {
     engine: Engine,
@@ -70,6 +72,7 @@ impl ZooKeeperStore {
             link: Link::new(address, paths, given, url.options.setup),
             options: url.options.clone(),
             listeners: Listeners::default(),
+            moved: Arc::new(Notify::new()),
             opening: tokio::sync::Mutex::default(),
             tenants: Default::default(),
             former: Default::default(),
@@ -80,19 +83,22 @@ impl ZooKeeperStore {
         let connecting = Arc::clone(&inner);
         engine.run(async move { connecting.link.get().await.map(|_| ()) }).await?;
         engine.spawn(news::listen(Arc::downgrade(&inner)));
+        engine.spawn(inner::rest(Arc::downgrade(&inner)));
         Ok(Self { engine, inner })
     }
 
-    /// Runs a verb, and tells which ensemble answered.
-    fn ask<T, F>(&self, verb: impl FnOnce(Arc<Inner>) -> F + Send + 'static) -> Pending<'_, Reply<T>>
+    /// Runs a verb over the store's own connection, and tells which ensemble answered. What it reads is no older than
+    /// the question.
+    fn ask<T, F>(&self, verb: impl FnOnce(Arc<Inner>, Client) -> F + Send + 'static) -> Pending<'_, Reply<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, StoreError>> + Send + 'static,
     {
         let inner = Arc::clone(&self.inner);
         Box::pin(self.engine.run(async move {
-            let value = verb(Arc::clone(&inner)).await?;
-            Ok(Told { store: inner.link.get().await?.identity, value })
+            let connected = inner.link.caught_up().await?;
+            let value = verb(inner, connected.client.clone()).await?;
+            Ok(Told { store: connected.identity, value })
         }))
     }
 
@@ -122,7 +128,6 @@ impl ZooKeeperStore {
 impl Store for ZooKeeperStore {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            succession: Succession::Queue,
             expiry: ExpiryJudge::Store,
             // Nobody tells of an election of others that nobody stands for.
             news: if self.inner.foreign.is_some() { News::Poll } else { News::Push },
@@ -143,7 +148,12 @@ impl Store for ZooKeeperStore {
         }))
     }
 
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         self.ask_under(session, move |inner| async move {
             sessions::renew(&inner, session, sequence, attempt).await
         })
@@ -167,51 +177,55 @@ impl Store for ZooKeeperStore {
     }
 
     fn close(&self, session: SessionId, cause: Cause) -> Pending<'_, Reply<()>> {
-        self.ask(move |inner| async move { sessions::end(&inner, session, Ending::Closed(cause)).await })
+        let inner = Arc::clone(&self.inner);
+        Box::pin(self.engine.run(async move {
+            inner.let_go(session);
+            let connected = inner.link.caught_up().await?;
+            sessions::end(&inner, &connected.client, session, Ending::Closed(cause)).await?;
+            Ok(Told { store: connected.identity, value: () })
+        }))
     }
 
     fn read(&self, election: ElectionName) -> Pending<'_, Reply<Record>> {
-        self.ask(move |inner| async move {
-            let connected = inner.link.caught_up().await?;
+        self.ask(move |inner, client| async move {
             let (record, holder) = match &inner.foreign {
                 Some(shared) => {
                     foreign::checked(shared, &election)?;
-                    foreign::read(&inner, shared, &connected.client, &election).await?
+                    foreign::read(&inner, shared, &client, &election).await?
                 }
                 None => {
-                    let (view, record) = registry::read(&inner, &connected.client, &election).await?;
+                    let (view, record) = registry::read(&inner, &client, &election).await?;
                     let path = |name: &str| format!("{}/{name}", inner.paths().line(&election));
                     (record, view.holder().map(|holder| path(&holder.name)))
                 }
             };
             if let Some(path) = holder {
-                news::observe(&inner, &connected, &election, path).await?;
+                news::observe(&inner, &election, path).await?;
             }
             Ok(record)
         })
     }
 
     fn delete(&self, election: ElectionName, force: bool) -> Pending<'_, Reply<Deletion>> {
-        self.ask(move |inner| async move {
+        self.ask(move |inner, client| async move {
             match &inner.foreign {
                 Some(shared) => Err(foreign::no_room(shared, "an end that its candidates are told of")),
-                None => outside::delete(&inner, &election, force).await,
+                None => outside::delete(&inner, &client, &election, force).await,
             }
         })
     }
 
     fn petition(&self, election: ElectionName, to: Option<NodeId>) -> Pending<'_, Reply<Petitioned>> {
-        self.ask(move |inner| async move {
+        self.ask(move |inner, client| async move {
             match &inner.foreign {
                 Some(shared) => Err(foreign::no_room(shared, "a word to the leader")),
-                None => outside::petition(&inner, &election, to.as_ref()).await,
+                None => outside::petition(&inner, &client, &election, to.as_ref()).await,
             }
         })
     }
 
     fn candidates(&self, election: ElectionName) -> Pending<'_, Reply<Vec<Candidate>>> {
-        self.ask(move |inner| async move {
-            let client = inner.link.caught_up().await?.client;
+        self.ask(move |inner, client| async move {
             match &inner.foreign {
                 Some(shared) => foreign::candidates(shared, &client, &election).await,
                 None => registry::candidates(&inner, &client, &election).await,
@@ -220,8 +234,7 @@ impl Store for ZooKeeperStore {
     }
 
     fn elections(&self) -> Pending<'_, Reply<Vec<(ElectionName, Record)>>> {
-        self.ask(|inner| async move {
-            let client = inner.link.caught_up().await?.client;
+        self.ask(|inner, client| async move {
             let Some(shared) = &inner.foreign else { return registry::elections(&inner, &client).await };
             let mut records = Vec::new();
             for election in foreign::elections(shared, &client).await? {
@@ -233,28 +246,23 @@ impl Store for ZooKeeperStore {
     }
 
     fn nodes(&self) -> Pending<'_, Reply<Vec<NodeRecord>>> {
-        self.ask(|inner| async move {
-            let client = inner.link.caught_up().await?.client;
-            registry::nodes(&inner, &client).await
-        })
+        self.ask(|inner, client| async move { registry::nodes(&inner, &client).await })
     }
 
     fn retire(&self, _over: Stamp) -> Pending<'_, Reply<bool>> {
-        self.ask(|_| async { Ok(false) }) // the servers judge
+        // The servers judge.
+        self.ask(|_, _| async { Ok(false) })
     }
 
     fn purge(&self, older_than: Duration) -> Pending<'_, Reply<u64>> {
-        self.ask(move |inner| async move {
-            let client = inner.link.caught_up().await?.client;
-            registry::purge(&inner, &client, older_than).await
-        })
+        self.ask(move |inner, client| async move { registry::purge(&inner, &client, older_than).await })
     }
 
     fn declare(&self, declaration: Declaration) -> Pending<'_, Reply<bool>> {
-        self.ask(move |inner| async move {
+        self.ask(move |inner, client| async move {
             match &inner.foreign {
                 Some(_) => Ok(false),
-                None => outside::declare(&inner, &declaration).await,
+                None => outside::declare(&inner, &client, &declaration).await,
             }
         })
     }
@@ -264,11 +272,11 @@ impl Store for ZooKeeperStore {
     }
 
     fn events(&self, query: EventQuery) -> Pending<'_, Reply<Vec<EventRecord>>> {
-        self.ask(move |inner| async move { history::read(&inner, query).await })
+        self.ask(move |inner, client| async move { history::read(&inner, &client, query).await })
     }
 
     fn examine(&self) -> Pending<'_, Reply<Vec<Finding>>> {
-        self.ask(|inner| async move { examination::examine(&inner).await })
+        self.ask(|inner, client| async move { examination::examine(&inner, &client).await })
     }
 
     fn news(&self) -> Hints {
@@ -287,11 +295,11 @@ impl Store for ZooKeeperStore {
 
 impl Ledger for ZooKeeperStore {
     fn survey(&self, election: ElectionName) -> Pending<'_, Reply<Survey>> {
-        self.ask(move |inner| async move { ledger::survey(&inner, &election).await })
+        self.ask(move |inner, client| async move { ledger::survey(&inner, &client, &election).await })
     }
 
     fn leaf(&self, query: LedgerQuery) -> Pending<'_, Reply<Leaf>> {
-        self.ask(move |inner| async move { ledger::leaf(&inner, &query).await })
+        self.ask(move |inner, client| async move { ledger::leaf(&inner, &client, &query).await })
     }
 
     fn publish(&self, publication: Publication) -> Pending<'_, Reply<Published>> {
@@ -315,6 +323,6 @@ impl Ledger for ZooKeeperStore {
     }
 
     fn arrange(&self, arrangement: Arrangement) -> Pending<'_, Reply<Arranged>> {
-        self.ask(move |inner| async move { ledger::arrange(&inner, &arrangement).await })
+        self.ask(move |inner, client| async move { ledger::arrange(&inner, &client, &arrangement).await })
     }
 }

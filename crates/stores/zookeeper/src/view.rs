@@ -36,6 +36,17 @@ impl View {
         paths: &Paths,
         election: &ElectionName,
     ) -> Result<Self, StoreError> {
+        Ok(Self::with(client, over, paths, election, &[]).await?.0)
+    }
+
+    /// The same with the last signs of life of these sessions, in the same request.
+    pub(crate) async fn with(
+        client: &Client,
+        over: Over,
+        paths: &Paths,
+        election: &ElectionName,
+        sessions: &[SessionId],
+    ) -> Result<(Self, Pulses), StoreError> {
         let (path, folder) = (paths.election(election), paths.line(election));
         let failed = |error: Error| classify(&error, over);
         let mut reader = client.new_multi_reader();
@@ -43,6 +54,9 @@ impl View {
         // Before the line itself: whoever is in the count is in the line, too.
         reader.add_get_data(&folder).map_err(failed)?;
         reader.add_get_children(&folder).map_err(failed)?;
+        for session in sessions {
+            reader.add_get_data(&paths.pulse(*session)).map_err(failed)?;
+        }
         let mut read = reader.commit().await.map_err(failed)?.into_iter();
         let (document, version) = match read.next() {
             Some(MultiReadResult::Data { data, stat }) => {
@@ -65,7 +79,9 @@ impl View {
             _ => Vec::new(),
         };
         line.sort_by_key(|place| (Reverse(place.priority), place.sequence));
-        Ok(Self { election: election.clone(), document, version, entered, line })
+        let mut pulses = Pulses::default();
+        pulses.add(paths, sessions, read)?;
+        Ok((Self { election: election.clone(), document, version, entered, line }, pulses))
     }
 
     /// Makes a transaction stale if a candidate has entered the line since this was read. Entering does not change the
@@ -165,23 +181,48 @@ impl Pulses {
         paths: &Paths,
         sessions: impl IntoIterator<Item = SessionId>,
     ) -> Result<Self, StoreError> {
-        let mut sessions: Vec<SessionId> = sessions.into_iter().collect();
-        sessions.sort_unstable();
-        sessions.dedup();
-        let mut pulses = BTreeMap::new();
-        for sessions in sessions.chunks(MOST) {
+        let mut pulses = Self::default();
+        let sessions: Vec<SessionId> = sessions.into_iter().collect();
+        pulses.complete(client, over, paths, &sessions).await?;
+        Ok(pulses)
+    }
+
+    /// Reads those that are missing.
+    pub(crate) async fn complete(
+        &mut self,
+        client: &Client,
+        over: Over,
+        paths: &Paths,
+        sessions: &[SessionId],
+    ) -> Result<(), StoreError> {
+        let mut missing: Vec<SessionId> = sessions.to_vec();
+        missing.retain(|session| !self.0.contains_key(session));
+        missing.sort_unstable();
+        missing.dedup();
+        for sessions in missing.chunks(MOST) {
             let mut reader = client.new_multi_reader();
             for session in sessions {
                 reader.add_get_data(&paths.pulse(*session)).map_err(|error| classify(&error, over))?;
             }
             let read = reader.commit().await.map_err(|error| classify(&error, over))?;
-            for (session, read) in sessions.iter().zip(read) {
-                if let MultiReadResult::Data { data, stat } = read {
-                    pulses.insert(*session, (documents::read(&paths.pulse(*session), &data)?, stat.mtime));
-                }
+            self.add(paths, sessions, read)?;
+        }
+        Ok(())
+    }
+
+    /// What was read of these sessions. One that is over has no pulse.
+    fn add(
+        &mut self,
+        paths: &Paths,
+        sessions: &[SessionId],
+        read: impl IntoIterator<Item = MultiReadResult>,
+    ) -> Result<(), StoreError> {
+        for (session, read) in sessions.iter().zip(read) {
+            if let MultiReadResult::Data { data, stat } = read {
+                self.0.insert(*session, (documents::read(&paths.pulse(*session), &data)?, stat.mtime));
             }
         }
-        Ok(Self(pulses))
+        Ok(())
     }
 
     /// A session that ends right now has none any more, but its place is still to be vacated: soon.

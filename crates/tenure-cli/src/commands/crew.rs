@@ -91,7 +91,7 @@ impl Crew {
             .stderr(log)
             // Ctrl-C is for us: we take our nodes down in good order.
             .process_group(0);
-        tenure_sys::bind_to_us(&mut command, None);
+        tenure_sys::bind_to_us(&mut command);
         command.spawn().map_err(Failure::system)
     }
 

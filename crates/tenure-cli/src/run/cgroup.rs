@@ -2,8 +2,12 @@
 //! at one stroke. Without one, the walk through the tree does the same in a few steps.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Pid;
+use tenure_sys::Refusal;
 
 use super::orders::Ward;
 
@@ -25,9 +29,9 @@ impl Cgroup {
         group.file("cgroup.kill").map(|_| group)
     }
 
-    /// Where a process writes `0` to enter.
-    pub fn door(&self) -> PathBuf {
-        self.path.join("cgroup.procs")
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Kills everybody inside.
@@ -39,13 +43,22 @@ impl Cgroup {
     }
 
     fn file(&self, name: &str) -> Option<File> {
-        open(&self.path.join(name))
+        File::options().write(true).open(self.path.join(name)).ok()
     }
 }
 
-/// A file of a group, to be written to.
-pub fn open(path: &Path) -> Option<File> {
-    File::options().write(true).open(path).ok()
+/// Starts a program as our child, inside of this group if there is one and the system does so: without one, the walk
+/// through the tree finds it all the same.
+pub fn spawn(command: &mut Command, group: Option<&Path>) -> io::Result<Pid> {
+    if let Some(group) = group.and_then(|group| File::open(group).ok()) {
+        match tenure_sys::spawn_inside(command, group) {
+            Ok(child) => return Ok(child),
+            Err(Refusal::Program(error)) => return Err(error),
+            Err(Refusal::Group(_)) => {}
+        }
+    }
+    let child = i32::try_from(command.spawn()?.id()).ok().and_then(Pid::from_raw);
+    child.ok_or_else(|| io::Error::other("the system gave a process no number"))
 }
 
 impl Drop for Cgroup {

@@ -25,7 +25,7 @@ use crate::output;
 /// The word on the command line that makes this program a keeper. It is not for people.
 pub const WORD: &str = "__keeper";
 /// Stands for no control group.
-const NO_DOOR: &str = "-";
+const NO_CGROUP: &str = "-";
 
 /// What a keeper says to its guardian, each in a line of its own that is written at one stroke.
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,8 +55,8 @@ pub struct Errand<'a> {
     pub group: i32,
     /// Later than that the program is not started.
     pub until: Instant,
-    /// The door of the program's control group.
-    pub door: Option<&'a Path>,
+    /// The program's control group.
+    pub cgroup: Option<&'a Path>,
 }
 
 impl Errand<'_> {
@@ -65,7 +65,7 @@ impl Errand<'_> {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("tenure").args([WORD, &self.line.as_raw_fd().to_string(), &self.ward.to_string()]);
         command.args([self.group.to_string(), self.until.as_nanos().to_string()]);
-        command.arg(self.door.unwrap_or(Path::new(NO_DOOR))).args(program);
+        command.arg(self.cgroup.unwrap_or(Path::new(NO_CGROUP))).args(program);
         command
     }
 }
@@ -86,7 +86,7 @@ struct Keeper {
     ward: Ward,
     group: i32,
     until: Instant,
-    door: Option<PathBuf>,
+    cgroup: Option<PathBuf>,
     program: Vec<OsString>,
 }
 
@@ -104,7 +104,7 @@ impl Keeper {
             ward: number(words.next())?,
             group: number(words.next())?,
             until: Instant::from_nanos(number(words.next())?),
-            door: words.next().filter(|door| door != NO_DOOR).map(PathBuf::from),
+            cgroup: words.next().filter(|group| group != NO_CGROUP).map(PathBuf::from),
             program: words.collect(),
         })
     }
@@ -116,9 +116,9 @@ impl Keeper {
         let mut words = std::mem::take(&mut self.program).into_iter();
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words).process_group(self.group);
-        tenure_sys::bind_to_us(&mut command, self.door.as_deref().and_then(cgroup::open));
-        let program = match command.spawn() {
-            Ok(child) => i32::try_from(child.id()).map_err(io::Error::other)?,
+        tenure_sys::bind_to_us(&mut command);
+        let program = match cgroup::spawn(&mut command, self.cgroup.as_deref()) {
+            Ok(child) => child.as_raw_nonzero().get(),
             Err(error) => return self.say(Said::Refused(error.raw_os_error().unwrap_or(0))),
         };
         self.say(Said::Started(program))?;

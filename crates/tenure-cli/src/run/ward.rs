@@ -53,30 +53,29 @@ impl Ward {
     /// Starts a program, or the keeper that starts it and speaks to us by `line`.
     pub fn start(hello: &Hello, start: Start, line: impl AsFd) -> io::Result<Self> {
         let group = if hello.cgroup { Cgroup::create(start.ward) } else { None };
-        let door = group.as_ref().map(Cgroup::door);
         let mut words = start.program.into_iter().map(OsString::from_vec);
         // A copy that survives exec, and lives only until then.
         let passed = rustix::io::dup(line)?;
-        let (mut command, entered) = if hello.several {
+        // A keeper starts the program inside of the group, and stays outside.
+        let (mut command, inside) = if hello.several {
             let errand = Errand {
                 line: passed.as_fd(),
                 ward: start.ward,
                 group: hello.group,
                 until: start.held.until(),
-                door: door.as_deref(),
+                cgroup: group.as_ref().map(Cgroup::path),
             };
             (errand.command(words), None)
         } else {
             drop(passed);
             let mut command = Command::new(words.next().unwrap_or_default());
             command.args(words).process_group(hello.group);
-            (command, door.as_deref().and_then(cgroup::open))
+            (command, group.as_ref().map(Cgroup::path))
         };
         hide_settings(&mut command);
         command.envs(start.environment);
-        tenure_sys::bind_to_us(&mut command, entered);
-        let id = i32::try_from(command.spawn()?.id()).ok().and_then(Pid::from_raw);
-        let child = id.ok_or_else(|| io::Error::other("the system gave a process no number"))?;
+        tenure_sys::bind_to_us(&mut command);
+        let child = cgroup::spawn(&mut command, inside)?;
         Ok(Self {
             child,
             left: None,

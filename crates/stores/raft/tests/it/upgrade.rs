@@ -7,7 +7,7 @@ use tenure_store::{Claim, Options, Store, StoreUrl};
 use crate::kit::{Trio, client_url, member_url, open, patiently, settled, term};
 
 /// The protocol of this version.
-const OURS: u16 = 2;
+const OURS: u16 = 3;
 
 /// Replaces a member by one that speaks these protocols, on the same disk.
 async fn replace(trio: &mut Trio, number: usize, oldest: u16, newest: u16) {

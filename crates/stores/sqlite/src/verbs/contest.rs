@@ -2,7 +2,7 @@
 
 use rusqlite::{Row, params};
 use serde_json::Value;
-use tenure_core::{ElectionName, Holder, NodeId, Petition, Record, SessionId, Term};
+use tenure_core::{ElectionName, Holder, MOST_TOLD, NodeId, Petition, Record, SessionId, Term};
 use tenure_store::{EventKind, StoreError};
 
 use super::{Scope, history};
@@ -10,12 +10,25 @@ use crate::error::Stop;
 use crate::moment::Moment;
 use crate::rows::{count, name, optional_name, optional_session, pulse};
 
-/// An election, with the pulse of the session that holds it.
-const SELECT: &str = "
-    SELECT e.election, e.term, e.floor, e.session, e.attempt, e.leader, e.ended, e.stood,
-           e.events, e.asked, e.asked_for, e.acquired_at, s.node, s.sequence, s.ttl_ms, s.renewed_boot_ns, s.clock
-    FROM tenure_elections e LEFT JOIN tenure_sessions s ON s.id = e.session AND s.state = 'live'
-    WHERE e.namespace = ?1";
+/// Elections found there, each with the pulse of the session that holds it.
+macro_rules! select {
+    ($from:literal, $which:literal) => {
+        concat!(
+            "SELECT e.election, e.term, e.floor, e.session, e.attempt, e.leader, e.ended, e.stood, e.events,
+                    e.asked, e.asked_for, e.acquired_at, s.node, s.sequence, s.ttl_ms, s.renewed_boot_ns, s.clock
+             FROM ", $from, " LEFT JOIN tenure_sessions s ON s.id = e.session AND s.state = 'live'
+             WHERE ", $which
+        )
+    };
+}
+
+const ONE: &str = select!("tenure_elections e", "e.namespace = ?1 AND e.election = ?2");
+const ALL: &str = select!("tenure_elections e", "e.namespace = ?1 AND e.events > 0 ORDER BY e.election");
+/// Those in whose line a session stands, in the order in which it arrived.
+pub(super) const AWAITED: &str = select!(
+    "tenure_candidates c JOIN tenure_elections e ON e.namespace = c.namespace AND e.election = c.election",
+    "c.session = ?1 ORDER BY c.arrival LIMIT ?2"
+);
 
 /// The columns that the verbs change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,11 +61,8 @@ pub(super) struct Contest<'a> {
 
 impl<'a> Contest<'a> {
     pub(super) fn load(scope: &'a Scope<'a>, name: &'a ElectionName) -> Result<Self, Stop> {
-        let found = scope.one(
-            &format!("{SELECT} AND e.election = ?2"),
-            params![scope.namespace, name.as_str()],
-            |row| columns(row, &scope.moment),
-        )?;
+        let found =
+            scope.one(ONE, params![scope.namespace, name.as_str()], |row| columns(row, &scope.moment))?;
         let (found, holder) = found.map_or((None, None), |(row, holder)| (Some(row), holder));
         let row = found.clone().unwrap_or_default();
         Ok(Self { scope, name, found, settled: row.events, row, holder })
@@ -150,15 +160,18 @@ impl<'a> Contest<'a> {
 
 /// All elections that were ever stood for.
 pub(super) fn all(scope: &Scope<'_>) -> Result<Vec<(ElectionName, Record)>, Stop> {
-    let found = scope.all(
-        &format!("{SELECT} AND e.events > 0 ORDER BY e.election"),
-        params![scope.namespace],
-        |row| {
-            let (found, holder) = columns(row, &scope.moment)?;
-            Ok((name(row, "election")?, record(&found, holder)))
-        },
-    );
-    Ok(found?)
+    Ok(scope.all(ALL, [scope.namespace], |row| named(row, &scope.moment))?)
+}
+
+/// The elections in whose line this session stands, as far as a renewal tells of them.
+pub(super) fn awaited(scope: &Scope<'_>, session: SessionId) -> Result<Vec<(ElectionName, Record)>, Stop> {
+    let params = params![session.to_string(), MOST_TOLD as i64];
+    Ok(scope.all(AWAITED, params, |row| named(row, &scope.moment))?)
+}
+
+fn named(row: &Row<'_>, now: &Moment) -> rusqlite::Result<(ElectionName, Record)> {
+    let (found, holder) = columns(row, now)?;
+    Ok((name(row, "election")?, record(&found, holder)))
 }
 
 fn record(row: &Columns, holder: Option<Holder>) -> Record {

@@ -8,7 +8,7 @@ use tenure_store::{EventKind, EventQuery, EventRecord, Limit};
 use super::Scope;
 use crate::error::Stop;
 use crate::moment;
-use crate::rows::{count, foreign, optional_name};
+use crate::rows::{count, kind, optional_name};
 
 const INSERT: &str = "
     INSERT INTO tenure_events (namespace, election, sequence, time, kind, node, term, data)
@@ -37,10 +37,13 @@ pub(super) fn tell(
 /// Drops what is beyond retention, but nothing after `settled`: the transition under way is kept
 /// whole.
 pub(super) fn trim(scope: &Scope<'_>, election: &str, last: i64, settled: i64) -> Result<(), Stop> {
-    scope.execute(
-        "DELETE FROM tenure_events WHERE namespace = ?1 AND election = ?2 AND sequence <= ?3",
-        params![scope.namespace, election, settled.min(last - scope.kept)],
-    )?;
+    let beyond = settled.min(last - scope.kept);
+    if beyond > 0 {
+        scope.execute(
+            "DELETE FROM tenure_events WHERE namespace = ?1 AND election = ?2 AND sequence <= ?3",
+            params![scope.namespace, election, beyond],
+        )?;
+    }
     Ok(())
 }
 
@@ -102,28 +105,42 @@ pub(super) fn free_all(
     Ok(())
 }
 
+/// The events of a namespace. The plus has them be found by their id; an index of the namespace would go through the
+/// whole history.
+macro_rules! select {
+    ($order:literal) => {
+        concat!(
+            "SELECT * FROM tenure_events WHERE id > ?2 AND +namespace = ?1 ORDER BY id ",
+            $order,
+            " LIMIT ?3"
+        )
+    };
+}
+
+pub(crate) const OLDEST_FIRST: &str = select!("ASC");
+pub(crate) const NEWEST_FIRST: &str = select!("DESC");
+
 /// The history, oldest first.
 pub(crate) fn events(scope: &Scope<'_>, query: &EventQuery) -> Result<Vec<EventRecord>, Stop> {
     let after = i64::try_from(query.after).unwrap_or(i64::MAX);
     let limit = query.limit.map_or(-1, |limit| i64::from(limit.count()));
     let from_the_end = matches!(query.limit, Some(Limit::Newest(_)));
-    let order = if from_the_end { "DESC" } else { "ASC" };
     let found = match &query.election {
-        Some(election) => scope.all(
-            &format!(
-                "SELECT * FROM tenure_events WHERE namespace = ?1 AND election = ?4 AND id > ?2
-                 ORDER BY sequence {order} LIMIT ?3"
-            ),
-            params![scope.namespace, after, limit, election.as_str()],
-            event,
-        ),
-        None => scope.all(
-            &format!(
-                "SELECT * FROM tenure_events WHERE id > ?2 AND namespace = ?1 ORDER BY id {order} LIMIT ?3"
-            ),
-            params![scope.namespace, after, limit],
-            event,
-        ),
+        Some(election) => {
+            let order = if from_the_end { "DESC" } else { "ASC" };
+            scope.all(
+                &format!(
+                    "SELECT * FROM tenure_events WHERE namespace = ?1 AND election = ?4 AND id > ?2
+                     ORDER BY sequence {order} LIMIT ?3"
+                ),
+                params![scope.namespace, after, limit, election.as_str()],
+                event,
+            )
+        }
+        None => {
+            let sql = if from_the_end { NEWEST_FIRST } else { OLDEST_FIRST };
+            scope.all(sql, params![scope.namespace, after, limit], event)
+        }
     };
     let mut events = found?;
     if from_the_end {
@@ -133,20 +150,14 @@ pub(crate) fn events(scope: &Scope<'_>, query: &EventQuery) -> Result<Vec<EventR
 }
 
 fn event(row: &Row<'_>) -> rusqlite::Result<EventRecord> {
-    let kind: String = row.get("kind")?;
     Ok(EventRecord {
         id: count(row, "id")?,
         sequence: count(row, "sequence")?,
         time: moment::from_text(&row.get::<_, String>("time")?),
-        kind: EventKind::from_name(&kind).ok_or_else(|| foreign(UnknownKind(kind)))?,
+        kind: kind(row)?,
         election: optional_name(row, "election")?,
         node: optional_name(row, "node")?,
         term: Term::new(count(row, "term")?),
         data: row.get("data")?,
     })
 }
-
-/// An event of a kind that this build does not know.
-#[derive(Debug, thiserror::Error)]
-#[error("the history tells of `{0}`, which this build does not know")]
-struct UnknownKind(String);

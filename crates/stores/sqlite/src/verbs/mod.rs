@@ -21,6 +21,8 @@ pub(crate) use deletion::delete;
 pub(crate) use examination::examine;
 pub(crate) use health::report_health;
 pub(crate) use history::events;
+#[cfg(test)]
+pub(crate) use history::{NEWEST_FIRST, OLDEST_FIRST};
 pub(crate) use ledger::{acknowledge, arrange, enlist, leaf, publish, survey};
 pub(crate) use petition::petition;
 pub(crate) use reading::{candidates, elections, nodes, read};

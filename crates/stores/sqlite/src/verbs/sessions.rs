@@ -8,7 +8,7 @@ use tenure_core::{Age, ElectionName, NodeId, Opening, Pulse, Renewal, Sequence, 
 use tenure_store::{Cause, EventKind, Open, Silence, StoreError, clock};
 
 use super::succession::pass_on_all;
-use super::{Scope, history};
+use super::{Scope, contest, history};
 use crate::error::Stop;
 use crate::moment;
 use crate::rows::{count, name, pulse, session as session_column, whole};
@@ -24,7 +24,7 @@ const RENEW: &str = "
     WHERE id = ?1 AND state = 'live'";
 
 /// The statements of [`renew`].
-pub(crate) const RENEWAL: [&str; 2] = [FIND, RENEW];
+pub(crate) const RENEWAL: [&str; 3] = [FIND, RENEW, contest::AWAITED];
 
 /// What the verbs need to know of a live session.
 pub(super) struct Live {
@@ -68,7 +68,7 @@ pub(crate) fn open(scope: &Scope<'_>, request: &Open) -> Result<Opening, Stop> {
     )?;
     if known.is_some() {
         let ttl = live(scope, request.session)?.pulse.ttl;
-        renew(scope, request.session, request.sequence)?;
+        keep_alive(scope, request.session, request.sequence)?;
         return Ok(Opening::Opened { ttl });
     }
     // Looked for before anything is ended: an occupied node id changes nothing.
@@ -155,25 +155,23 @@ fn forget(scope: &Scope<'_>, node: &NodeId) -> Result<(), Stop> {
     Ok(())
 }
 
-/// One row, however much hangs from the session.
+/// One row, however much hangs from the session; and how the elections are for which it waits.
 pub(crate) fn renew(
     scope: &Scope<'_>,
     session: SessionId,
     sequence: Sequence,
 ) -> Result<Renewal<ElectionName>, Stop> {
     let before = live(scope, session)?;
-    scope.execute(
-        RENEW,
-        params![
-            session.to_string(),
-            whole(sequence)?,
-            scope.moment.wall,
-            scope.moment.boot,
-            scope.moment.clock
-        ],
-    )?;
+    keep_alive(scope, session, sequence)?;
     let (previous, notices, grants) = (before.pulse.stamp.sequence, before.notices, before.grants);
-    Ok(Renewal { previous, notices, grants, waits_for: Vec::new() })
+    Ok(Renewal { previous, notices, grants, waits_for: contest::awaited(scope, session)? })
+}
+
+fn keep_alive(scope: &Scope<'_>, session: SessionId, sequence: Sequence) -> Result<(), Stop> {
+    let moment = &scope.moment;
+    let params = params![session.to_string(), whole(sequence)?, moment.wall, moment.boot, moment.clock];
+    scope.execute(RENEW, params)?;
+    Ok(())
 }
 
 /// Closed and unknown sessions are left as they are.

@@ -18,7 +18,7 @@ async fn a_candidate_that_has_been_silent_for_its_whole_life_is_passed_over() {
     store.open(Open { ttl, ..opening(9) }).await.unwrap();
     let opened = clock::now();
     let best = Claim { priority: 5, ..claiming(session(9), "reports") };
-    assert!(matches!(store.claim(best).await.unwrap().value, Standing::Refused { .. }));
+    assert!(matches!(store.claim(best).await.unwrap().value, Standing::Waiting { .. }));
     while clock::now() <= opened + ttl * 2 {
         tokio::task::yield_now().await;
     }

@@ -4,7 +4,8 @@
 
 use crate::common;
 use crate::common::{claiming, name, open, place, resigning, win};
-use tenure_core::{Stamp, Standing};
+use futures_util::future::try_join_all;
+use tenure_core::{MOST_TOLD, Stamp, Standing};
 use tenure_sqlite::SqliteStore;
 use tenure_store::{EventKind, EventQuery, Options, Retention, Store};
 use tenure_testkit::patient::patient;
@@ -34,6 +35,24 @@ async fn a_renewal_is_one_page_however_many_leases_hang_from_the_session() {
 }
 
 #[tokio::test]
+async fn a_renewal_tells_of_so_many_elections_at_most_and_is_one_page_nevertheless() {
+    let place = place();
+    let store = place.store().await;
+    let (leader, candidate) = (open(&store, 1).await, open(&store, 2).await);
+    let names = || (0..=MOST_TOLD).map(|number| format!("e{number}"));
+    for node in [leader, candidate] {
+        let claims = names().map(|election| store.claim(claiming(node, &election)));
+        try_join_all(claims).await.unwrap();
+    }
+    place.by_hand().query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let told = store.renew(candidate, 2, 1).await.unwrap().value.waits_for;
+    assert_eq!(log_pages(&place), 1);
+    let expected: Vec<_> = names().map(|election| name(&election)).take(MOST_TOLD).collect();
+    assert_eq!(told.iter().map(|(election, _)| election.clone()).collect::<Vec<_>>(), expected);
+    assert!(told.iter().all(|(_, record)| record.holder.is_some()));
+}
+
+#[tokio::test]
 async fn asking_again_writes_nothing() {
     let place = place();
     let store = place.store().await;
@@ -44,7 +63,7 @@ async fn asking_again_writes_nothing() {
     for _ in 0..10 {
         assert!(matches!(
             store.claim(claiming(candidate, "reports")).await.unwrap().value,
-            Standing::Refused { outranked: false, .. }
+            Standing::Waiting { .. }
         ));
         win(&store, leader, "reports").await;
         store.close(common::session(99), Default::default()).await.unwrap();

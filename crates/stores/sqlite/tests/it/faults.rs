@@ -29,6 +29,29 @@ async fn a_lock_held_by_another_process_is_unavailable_and_leaves_the_store_usab
 }
 
 #[tokio::test]
+async fn a_lock_held_by_another_process_keeps_nobody_from_reading() {
+    let place = place();
+    let (store, there) = (place.store().await, place.store().await);
+    let node = open(&store, 1).await;
+    let other = place.by_hand();
+    for round in 1..4 {
+        // What a read finds is what was answered before it began.
+        let election = format!("e{round}");
+        let lease = win(&store, node, &election).await;
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        for reader in [&store, &there] {
+            assert_eq!(reader.read(name(&election)).await.unwrap().value.term, lease.term);
+            assert_eq!(reader.elections().await.unwrap().value.len(), round);
+            assert_eq!(reader.nodes().await.unwrap().value.len(), 1);
+            assert!(reader.candidates(name(&election)).await.unwrap().value.is_empty());
+            assert!(!reader.events(Default::default()).await.unwrap().value.is_empty());
+            assert!(!reader.examine().await.unwrap().value.is_empty());
+        }
+        other.execute_batch("COMMIT").unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_request_that_nobody_waits_for_leaves_the_store_usable() {
     let place = place();
     let store = place.store().await;

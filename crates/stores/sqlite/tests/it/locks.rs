@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use futures_util::{FutureExt, StreamExt};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 use tenure_sqlite::{is_held_by_stopped, rusqlite};
 use tenure_store::{Store, StoreError};
 use tenure_testkit::patience::until;
 
-use crate::common::{open, place};
+use crate::common::{claiming, open, place};
 
 /// The database of the writer; also what makes this test one.
 const DATABASE: &str = "WRITER_DATABASE";
@@ -110,4 +111,24 @@ fn a_lock_is_also_found_through_a_symbolic_link() {
     let link = place.dir.path().join("link.db");
     std::os::unix::fs::symlink(&place.path, &link).unwrap();
     assert!(is_held_by_stopped(&link, writer.pid()).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_writes_all_the_time_leaves_others_their_turn() {
+    let place = place();
+    let (busy, other) = (place.store().await, place.store().await);
+    let (claims, renews) = (open(&busy, 1).await, open(&other, 2).await);
+    let claims = futures_util::stream::iter(0_u32..)
+        .map(|number| busy.claim(claiming(claims, &format!("e{number}"))).map(Result::unwrap))
+        .buffer_unordered(256)
+        .for_each(|_| async {});
+    let renewals = async {
+        for sequence in 2..12 {
+            assert_eq!(other.renew(renews, sequence, 1).await.unwrap().value.previous, sequence - 1);
+        }
+    };
+    tokio::select! {
+        () = claims => panic!("there is no end of elections"),
+        () = renewals => {}
+    }
 }

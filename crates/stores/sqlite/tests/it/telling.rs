@@ -6,13 +6,20 @@ use std::time::Duration;
 
 use crate::common::{Place, claiming, name, open, place, resigning, win};
 use futures_util::StreamExt;
-use tenure_core::{Namespace, SessionId, Stamp};
+use tenure_core::{Namespace, NodeId, SessionId, Stamp};
 use tenure_sqlite::SqliteStore;
 use tenure_store::{Hint, Hints, Options, Store};
 use tenure_testkit::patience::HANG;
 
-/// The next hint about elections.
+/// The next hint about elections, whomever it names.
 async fn next(hints: &mut Hints) -> Option<Hint> {
+    next_naming(hints).await.map(|hint| match hint.election() {
+        Some(election) => Hint::Election(election.clone()),
+        None => hint,
+    })
+}
+
+async fn next_naming(hints: &mut Hints) -> Option<Hint> {
     loop {
         let hint = tokio::time::timeout(HANG, hints.next()).await.expect("no hint came");
         if hint != Some(Hint::Nodes) {
@@ -54,6 +61,30 @@ async fn a_transition_reaches_another_store_on_the_file() {
     here.resign(resigning(node, "reports")).await.unwrap();
     assert_eq!(next(&mut hints).await, about("reports"));
     assert!(there.read(name("reports")).await.unwrap().value.holder.is_none());
+}
+
+#[tokio::test]
+async fn leases_that_are_passed_on_by_one_close_are_news_for_their_successor_alone() {
+    let place = place();
+    let (here, there) = (place.store().await, place.store().await);
+    let (leader, successor) = (open(&here, 1).await, open(&here, 2).await);
+    for election in ["a", "b", "c"] {
+        win(&here, leader, election).await;
+    }
+    for election in ["a", "b"] {
+        here.claim(claiming(successor, election)).await.unwrap();
+    }
+    let mut hints = there.news();
+    drain(&mut hints, &here, successor).await;
+    here.close(leader, Default::default()).await.unwrap();
+    let mut heard = vec![];
+    for _ in 0..3 {
+        heard.push(next_naming(&mut hints).await.unwrap());
+    }
+    heard.sort_by_key(|hint| hint.election().cloned());
+    let node = NodeId::new("n2").unwrap();
+    let named = |election| Hint::Named { election: name(election), node: node.clone() };
+    assert_eq!(heard, [named("a"), named("b"), Hint::Election(name("c"))]);
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ mod encryption;
 mod faults;
 mod given;
 mod go;
+mod idle;
 mod line;
 mod others;
 mod races;

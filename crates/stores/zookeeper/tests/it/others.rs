@@ -9,9 +9,11 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::common::{claiming, connect, name, open_for, win};
 use tempfile::TempDir;
 use tenure::{Leadership, Node};
-use tenure_store::{EventQuery, Store};
+use tenure_core::{Standing, Term};
+use tenure_store::{Claim, EventQuery, Store};
 use tenure_testkit::others::{Candidacy, Library};
 use tenure_testkit::server::ZooKeeper;
 use tenure_testkit::stage::{ELECTION, HANG, soon, start, until};
@@ -226,6 +228,27 @@ async fn play(layout: &str, library: Library) {
     assert!(term.value.contains(layout) && term.advice.is_some(), "{term:?}");
     let history = play.store().events(EventQuery::default()).await.unwrap().value;
     assert!(history.iter().all(|event| event.election.is_none()), "there is no room for a history");
+}
+
+/// A poll may find that it is first before its watch tells.
+#[tokio::test]
+async fn a_candidate_that_was_shown_to_be_first_before_it_claims_is_granted_the_lease() {
+    const LONG: Duration = Duration::from_secs(3_600);
+    let server = ZooKeeper::start();
+    let store = connect(&format!("{}{BASE}?layout=kazoo", server.url())).await.unwrap();
+    let (leader, next) = (open_for(&store, 1, LONG).await, open_for(&store, 2, LONG).await);
+    let first = win(&store, leader).await;
+    let claim = async |above: Term, attempt| {
+        let claim = Claim { above, attempt, ..claiming(next) };
+        soon(store.claim(claim)).await.unwrap().value
+    };
+    assert!(matches!(claim(first, 1).await, Standing::Waiting { .. }));
+    soon(store.close(leader, Default::default())).await.unwrap();
+    let shown = soon(store.read(name(ELECTION))).await.unwrap().value;
+    assert_eq!(shown.holder.unwrap().pulse.stamp.session, next);
+    let above = claim(shown.term.next(), 2).await;
+    assert!(matches!(above, Standing::Waiting { .. }), "a higher term was seen: {above:?}");
+    assert_eq!(claim(shown.term, 3).await, Standing::Leading { term: shown.term });
 }
 
 #[tokio::test(flavor = "multi_thread")]

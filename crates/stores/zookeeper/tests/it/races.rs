@@ -24,7 +24,7 @@ async fn claim(store: &ZooKeeperStore, session: SessionId, attempt: u64) -> Stan
 /// Claims what another one holds.
 async fn stand(store: &ZooKeeperStore, session: SessionId) {
     let standing = claim(store, session, 1).await;
-    assert!(matches!(standing, Standing::Queued { .. }), "another one leads: {standing:?}");
+    assert!(matches!(standing, Standing::Waiting { .. }), "another one leads: {standing:?}");
 }
 
 async fn resign(store: &ZooKeeperStore, session: SessionId, to: Option<&str>) {
@@ -92,7 +92,7 @@ async fn granted_while_the_election_is_ended(waiting_before: u128) {
 
     assert_eq!(holder(&store).await, Some(stands), "it leads, and nobody has taken that from it");
     let standing = claim(&store, comes, 1).await;
-    assert!(matches!(standing, Standing::Queued { .. }), "there is a leader: {standing:?}");
+    assert!(matches!(standing, Standing::Waiting { .. }), "there is a leader: {standing:?}");
 }
 
 #[tokio::test]

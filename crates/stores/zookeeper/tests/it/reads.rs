@@ -133,7 +133,7 @@ impl Member {
     /// Claims what another one holds; who that is.
     async fn wait(&mut self, election: &ElectionName) -> Option<SessionId> {
         match self.claim(election).await {
-            Standing::Queued { seen, .. } => seen.holder.map(|holder| holder.pulse.stamp.session),
+            Standing::Waiting { seen } => seen.holder.map(|holder| holder.pulse.stamp.session),
             other => panic!("somebody else leads: {other:?}"),
         }
     }

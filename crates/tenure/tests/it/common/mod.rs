@@ -183,7 +183,12 @@ impl Store for Wrapped {
     fn open(&self, request: Open) -> Pending<'_, Reply<Opening>> {
         self.pass("open", || self.inner.open(request))
     }
-    fn renew(&self, session: SessionId, sequence: Sequence, attempt: u32) -> Pending<'_, Reply<Renewal>> {
+    fn renew(
+        &self,
+        session: SessionId,
+        sequence: Sequence,
+        attempt: u32,
+    ) -> Pending<'_, Reply<Renewal<ElectionName>>> {
         self.pass("renew", move || self.inner.renew(session, sequence, attempt))
     }
     fn claim(&self, request: Claim) -> Pending<'_, Reply<Standing>> {
