@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `database` | what a database has to say for itself |
 //! | `store` | the contract, verb by verb: which function, with which values, and what its answer means |
+//! | `calls` | how a function is called, and over which connection |
 //! | `ledger` | the same for partitions |
 //! | `words` | what the functions answer |
 //! | `news` | hints from the server, as long as somebody listens |
@@ -17,6 +18,7 @@
 //! | `encryption` | whether connections are encrypted, and whom to trust |
 //! | `fence` | transactions of the application, which hold its lease |
 
+mod calls;
 mod database;
 mod encryption;
 mod engine;

@@ -1,28 +1,25 @@
 //! The contract, verb by verb.
 
 use std::any::Any;
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use tenure_core::{
     ElectionName, NodeId, Opening, Record, Renewal, Sequence, SessionId, Stamp, Standing, Term,
 };
 use tenure_store::{
     Candidate, Capabilities, Cause, Claim, Declaration, Deletion, EventQuery, EventRecord, ExpiryJudge,
     Finding, HealthReport, Hints, Ledger, Limit, Listeners, NodeRecord, Open, Options, Pending, Petitioned,
-    Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl, Told,
+    Problem, Reply, Resign, Sessions, Store, StoreError, StoreUrl,
 };
-use tokio::sync::oneshot;
 
 use crate::database::{Database, Value};
 use crate::engine::Engine;
 use crate::line::Line;
 use crate::news;
 use crate::words::{
-    Answer, CandidateWords, ClaimWords, DeletionWords, Done, ElectionWords, EventWords, ListWords, NodeWords,
-    OpenWords, PetitionWords, PurgeWords, RenewWords, SeenWords, Whether, foreign, understood,
+    CandidateWords, ClaimWords, DeletionWords, Done, ElectionWords, EventWords, NodeWords, OpenWords,
+    PetitionWords, PurgeWords, RenewWords, SeenWords, Whether, foreign,
 };
 
 /// Sessions and leases in an SQL database.
@@ -30,15 +27,15 @@ use crate::words::{
 /// One connection stays open, for the session (opening, renewing, closing); where the database can listen on a
 /// connection that is called over, it listens too. What an election waits for, a resignation, a take-over and a
 /// successor's read, goes over it as well if it is not in use; if it is in use when the session is to be renewed, that
-/// opens another for itself. All other requests about elections have a second one, and whoever reads the history shares a third and takes turns on it, so
-/// that no reader keeps a claim waiting, and neither keeps a renewal waiting. These are closed when nobody has used them
-/// for a while. The application's own transactions have one of their own.
+/// opens another for itself. All other requests about elections have a second one, and whoever reads the history shares
+/// a third and takes turns on it, so that no reader keeps a claim waiting, and neither keeps a renewal waiting. These are
+/// closed when nobody has used them for a while. The application's own transactions have one of their own.
 /// Dropping the store ends all of them; a future that is dropped leaves its request in an unknown state, and the store
 /// usable.
 pub struct SqlStore<D: Database> {
-    engine: Engine,
+    pub(crate) engine: Engine,
     database: Arc<D>,
-    session: Arc<Line<D>>,
+    pub(crate) session: Arc<Line<D>>,
     pub(crate) elections: Arc<Line<D>>,
     history: Arc<Line<D>>,
     listeners: Arc<Listeners>,
@@ -94,101 +91,6 @@ impl<D: Database> SqlStore<D> {
     #[must_use]
     pub fn options(&self) -> &Options {
         &self.options
-    }
-
-    /// Calls a function with these values.
-    pub(crate) fn call<T, R>(
-        &self,
-        line: &Arc<Line<D>>,
-        function: &'static str,
-        values: Vec<Value>,
-        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'static,
-    ) -> Pending<'_, Reply<R>>
-    where
-        T: DeserializeOwned + Send + 'static,
-        R: Send + 'static,
-    {
-        let line = Arc::clone(line);
-        self.answer(self.engine.run(async move { line.call(function, &values).await }), meant)
-    }
-
-    /// The same for the session: nothing else of this node keeps it waiting.
-    fn call_at_once<T, R>(
-        &self,
-        function: &'static str,
-        values: Vec<Value>,
-        fresh: bool,
-        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'static,
-    ) -> Pending<'_, Reply<R>>
-    where
-        T: DeserializeOwned + Send + 'static,
-        R: Send + 'static,
-    {
-        let line = Arc::clone(&self.session);
-        let call = async move {
-            if fresh {
-                line.reset();
-            }
-            line.call_at_once(function, &values).await
-        };
-        self.answer(self.engine.run(call), meant)
-    }
-
-    /// The same for a request that an election waits for: the connection of the session is open when it comes.
-    fn call_soon<T, R>(
-        &self,
-        function: &'static str,
-        values: Vec<Value>,
-        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'static,
-    ) -> Pending<'_, Reply<R>>
-    where
-        T: DeserializeOwned + Send + 'static,
-        R: Send + 'static,
-    {
-        let (values, (answered, answer)) = (Arc::new(values), oneshot::channel());
-        let (session, elections) = (Arc::clone(&self.session), Arc::clone(&self.elections));
-        let call = async move {
-            self.engine.spawn(session.call_if_idle(function, Arc::clone(&values), answered));
-            match answer.await {
-                Ok(Some(answer)) => answer,
-                Ok(None) => self.engine.run(async move { elections.call(function, &values).await }).await,
-                Err(_) => Err(StoreError::indeterminate("the database did not answer in time")),
-            }
-        };
-        self.answer(call, meant)
-    }
-
-    fn answer<'a, T, R>(
-        &'a self,
-        call: impl Future<Output = Result<String, StoreError>> + Send + 'a,
-        meant: impl FnOnce(T) -> Result<R, StoreError> + Send + 'a,
-    ) -> Pending<'a, Reply<R>>
-    where
-        T: DeserializeOwned + Send + 'a,
-        R: Send + 'a,
-    {
-        Box::pin(async move {
-            // Not on the engine's thread: a long answer takes a while to read, and a renewal may be due there.
-            let told = understood::<Answer<T>>(&call.await?)?.told()?;
-            Ok(Told { store: told.store, value: meant(told.value)? })
-        })
-    }
-
-    /// Calls a function that answers with a list.
-    pub(crate) fn list<T, R>(
-        &self,
-        line: &Arc<Line<D>>,
-        function: &'static str,
-        values: Vec<Value>,
-        meant: impl Fn(T) -> Result<R, StoreError> + Send + 'static,
-    ) -> Pending<'_, Reply<Vec<R>>>
-    where
-        T: DeserializeOwned + Send + 'static,
-        R: Send + 'static,
-    {
-        self.call(line, function, values, move |words: ListWords<T>| {
-            words.list.into_iter().map(&meant).collect()
-        })
     }
 
     pub(crate) fn namespace(&self) -> Value {

@@ -90,8 +90,8 @@ pub async fn a_hand_over_takes_one_write_and_one_read_however_many_stand<S: SqlS
     let server = S::start_talkative();
     let leader = start(calm("leader"), &server.url()).await;
     let leadership = lead(&leader).await;
-    let successor = start(calm("successor"), &server.url()).await;
-    let elected = stand(&successor);
+    let next = start(calm("next"), &server.url()).await;
+    let elected = stand(&next);
     until(&server, "SELECT COUNT(*) >= 1 FROM {t}candidates").await;
     let mut others = Vec::new();
     for number in 0..8 {
@@ -104,11 +104,12 @@ pub async fn a_hand_over_takes_one_write_and_one_read_however_many_stand<S: SqlS
     }
     let before = server.called().len();
     soon(leadership.resign()).await.unwrap();
-    soon(elected).await.unwrap().check().unwrap();
+    let successor = soon(elected).await.unwrap();
     for (_, other) in &others {
         renewals(other, 1).await;
     }
     let mut called = server.called().split_off(before);
     called.retain(|function| !["renew", "listen"].contains(&&**function));
     assert_eq!(called, ["resign", "look"]);
+    successor.check().unwrap();
 }
