@@ -369,7 +369,10 @@ impl Machine {
         if seen.ended > since {
             self.election(key).since = Some(seen.term);
         }
-        self.announce(key, seen.holder.as_ref().map(|holder| (holder.node.clone(), holder.term)));
+        let holder = seen.holder.as_ref().filter(|holder| Some(holder.pulse.stamp.session) != self.session());
+        if holder.is_some() || seen.holder.is_none() {
+            self.announce(key, holder.map(|holder| (holder.node.clone(), holder.term)));
+        }
         let look = Look { sent: flight.sent, received: now };
         let pulse = seen.holder.as_ref().map(|holder| holder.pulse);
         let (at, act) = match &seen.holder {

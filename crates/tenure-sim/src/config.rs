@@ -128,17 +128,7 @@ impl Config {
     #[must_use]
     pub fn from_seed(seed: u64) -> Self {
         let mut dice = Dice::new(seed ^ 0x7e4e_5eed);
-        let strict_line = pick(&mut dice, &[false, false, true]);
-        let mut capabilities = Capabilities {
-            expiry: pick(&mut dice, &[ExpiryJudge::Candidate, ExpiryJudge::Candidate, ExpiryJudge::Store]),
-            news: pick(&mut dice, &[News::Push, News::Push, News::Poll]),
-            sessions: Sessions::Anywhere,
-        };
-        // A place in a strict line can only be given up by its own session, so the store must judge when that is over.
-        if strict_line {
-            capabilities.expiry = ExpiryJudge::Store;
-            capabilities.sessions = Sessions::OwnConnection;
-        }
+        let (capabilities, strict_line) = kind_of_store(&mut dice);
         let ages = pick(&mut dice, &[Ages::Unknown, Ages::Exact, Ages::Told, Ages::Told]);
         let drift = pick(&mut dice, &[100, 100, 100, 0, 20, 50, 200]);
         let rho = u64::from(drift);
@@ -284,6 +274,22 @@ impl Config {
 
 fn count(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// What the store can do, and whether it keeps candidates in a line of its own.
+fn kind_of_store(dice: &mut Dice) -> (Capabilities, bool) {
+    let strict_line = pick(dice, &[false, false, true]);
+    let mut capabilities = Capabilities {
+        expiry: pick(dice, &[ExpiryJudge::Candidate, ExpiryJudge::Candidate, ExpiryJudge::Store]),
+        news: pick(dice, &[News::Push, News::Push, News::Poll]),
+        sessions: Sessions::Anywhere,
+    };
+    // A place in a strict line can only be given up by its own session, so the store must judge when that is over.
+    if strict_line {
+        capabilities.expiry = ExpiryJudge::Store;
+        capabilities.sessions = Sessions::OwnConnection;
+    }
+    (capabilities, strict_line)
 }
 
 /// One of these.

@@ -125,6 +125,10 @@ fn whoever_is_named_reads_once_and_leads() {
     stage.answer(look.id, Answer::Read(granted));
     assert_eq!(stage.check(), Some(Term::new(2)));
     assert!(stage.verbs().is_empty(), "there is nothing more to write");
+    let (election, term) = (stage.key, Term::new(2));
+    let leader = Some((NodeId::new("me").unwrap(), term));
+    let told = [Event::Elected { election, term }, Event::LeaderChanged { election, leader }];
+    assert_eq!(stage.events(), told, "it is told that it leads before it is told who does");
 }
 
 #[test]
