@@ -1,5 +1,7 @@
 //! Standing for an election: wait for the very instant at which the lease may be taken, then claim.
 
+use std::collections::BTreeSet;
+
 use crate::capabilities::{ExpiryJudge, News, Sessions};
 use crate::election::{Act, Candidacy, Phase, Resignation, Role, Then};
 use crate::event::Event;
@@ -322,8 +324,9 @@ impl Machine {
         flight: Flight,
         now: Instant,
     ) {
+        let named: BTreeSet<ElectionKey> = waits_for.iter().map(|(key, _)| *key).collect();
         for key in self.keys() {
-            let told = waits_for.iter().any(|(named, _)| *named == key);
+            let told = named.contains(&key);
             if let Role::Standing(candidacy) = &mut self.election(key).role
                 && std::mem::replace(&mut candidacy.told, told)
                 && !told
