@@ -138,14 +138,14 @@ END
 DROP PROCEDURE IF EXISTS tenure_next
 //
 -- To whom a lease goes that is given up, or free: to the named candidate, or to the first by priority and arrival that was
--- renewed lately. Our clock decides nothing but who is asked first. Nothing is locked.
-CREATE PROCEDURE tenure_next(ns {text}, elec {text}, named {text},
+-- renewed lately, but not to `sess`. Our clock decides nothing but who is asked first. Nothing is locked.
+CREATE PROCEDURE tenure_next(ns {text}, elec {text}, sess {text}, named {text},
     OUT next_session {text}, OUT next_node {text}, OUT next_attempt BIGINT, OUT next_priority INT) READS SQL DATA
 BEGIN
     SET next_session = NULL, next_node = NULL, next_attempt = NULL, next_priority = NULL;
     SELECT c.session, s.node, c.attempt, c.priority INTO next_session, next_node, next_attempt, next_priority
         FROM tenure_candidates c JOIN tenure_sessions s ON s.id = c.session AND s.state = 'live'
-        WHERE c.namespace = ns AND c.election = elec
+        WHERE c.namespace = ns AND c.election = elec AND c.session <> sess
         AND s.renewed_at + INTERVAL s.ttl_ms * IF(s.node <=> named, 1000, 500) MICROSECOND >= UTC_TIMESTAMP(6)
         ORDER BY s.node <=> named DESC, c.priority DESC, c.arrival LIMIT 1;
 END
@@ -159,7 +159,7 @@ passing: BEGIN
     DECLARE next_session, next_node, previous {text};
     DECLARE next_attempt, e_term, e_floor, e_events, granted BIGINT;
     DECLARE found, next_priority INT;
-    CALL tenure_next(ns, elec, NULL, next_session, next_node, next_attempt, next_priority);
+    CALL tenure_next(ns, elec, sess, NULL, next_session, next_node, next_attempt, next_priority);
     SELECT e.term, e.floor, e.events, e.leader INTO e_term, e_floor, e_events, previous FROM tenure_elections e
         WHERE e.namespace = ns AND e.election = elec AND e.session = sess FOR UPDATE SKIP LOCKED;
     SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = next_session AND s.state = 'live'

@@ -213,8 +213,8 @@ claiming: BEGIN
         WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     SELECT COUNT(*) INTO found FROM tenure_sessions s WHERE s.id = holder AND s.state = 'live' AND NOT (s.id <=> over_session);
     IF found = 0 AND NOT tell_only THEN
-        CALL tenure_next(ns, elec, NULL, first_session, first_node, first_attempt, first_priority);
-        IF first_priority <= prio OR first_session = sess OR first_session <=> over_session THEN
+        CALL tenure_next(ns, elec, sess, NULL, first_session, first_node, first_attempt, first_priority);
+        IF first_priority <= prio OR first_session <=> over_session THEN
             SET first_session = NULL;
         END IF;
     END IF;
@@ -326,7 +326,7 @@ BEGIN
     CALL tenure_end_session(stage, 'lapsed', NULL, 1);
     CALL tenure_loss(stage, loss);
     CALL tenure_tell_of_node(stage, 'node_expired', stage, '{}', 1);
-    CALL tenure_next(stage, stage, stage, next_session, next_node, next_attempt, next_priority);
+    CALL tenure_next(stage, stage, stage, stage, next_session, next_node, next_attempt, next_priority);
     BEGIN
         -- There is nothing to grant.
         DECLARE CONTINUE HANDLER FOR SQLSTATE '40001' BEGIN END;
@@ -354,7 +354,7 @@ resigning: BEGIN
         INTO holder, e_term, e_floor, e_attempt, e_events, e_asked, previous
         FROM tenure_elections e WHERE e.namespace = ns AND e.election = elec FOR UPDATE;
     IF holder = sess THEN
-        CALL tenure_next(ns, elec, successor, next_session, next_node, next_attempt, next_priority);
+        CALL tenure_next(ns, elec, sess, successor, next_session, next_node, next_attempt, next_priority);
     END IF;
     SELECT COUNT(*) INTO found FROM tenure_sessions WHERE id IN (sess, next_session) FOR UPDATE;
     SELECT s.node INTO me FROM tenure_sessions s WHERE s.id = sess AND s.namespace = ns AND s.state = 'live';

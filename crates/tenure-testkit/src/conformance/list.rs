@@ -95,6 +95,7 @@ macro_rules! __conformance_list {
             petition: it_needs_a_leader_and_a_successor_that_stands, it_is_noted_once_and_the_leader_is_told,
                 a_leader_that_was_asked_makes_way_for_the_first_in_line, it_binds_only_the_term_that_was_asked;
             priority: a_free_lease_that_is_claimed_is_granted_to_a_higher_priority,
+                whoever_lowers_its_priority_is_not_before_itself,
                 candidates_are_ordered_by_priority_and_then_by_arrival;
             registry: nodes_are_listed_by_id_with_their_state, elections_are_listed_by_name_with_their_records;
             renewal: it_tells_the_sequence_before, it_tells_how_many_terms_were_granted, a_late_duplicate_does_not_lower_the_sequence,

@@ -41,6 +41,23 @@ pub async fn a_free_lease_that_is_claimed_is_granted_to_a_higher_priority(fixtur
     leading(other.send(with(&other, 4)).await); // nor does an equal, however long it has waited
 }
 
+/// The priority of a claim is the one that counts, not that with which its candidate stood before.
+pub async fn whoever_lowers_its_priority_is_not_before_itself(fixture: Arc<Fixture>) {
+    if !fixture.orders_by_priority().await {
+        return;
+    }
+    let store = fixture.connect().await;
+    let (leader, falls) = (Node::open(&store, "a").await, Node::open(&store, "b").await);
+    let middle = Node::open(&store, "c").await;
+    let with = |node: &Node, priority| Claim { priority, ..node.claim("reports") };
+    leader.lead("reports").await;
+    waiting(falls.send(with(&falls, 10)).await);
+    waiting(middle.send(with(&middle, 5)).await);
+    retire(&leader).await;
+    let seen = waiting(falls.send(with(&falls, 0)).await);
+    assert_eq!(seen.holder.map(|holder| holder.node), Some(middle.id.clone()));
+}
+
 /// Equal priority is no reason to step aside, and a changed one counts at once.
 pub async fn candidates_are_ordered_by_priority_and_then_by_arrival(fixture: Arc<Fixture>) {
     if !fixture.orders_by_priority().await {
