@@ -1,10 +1,11 @@
-//! `tenure run`: how soon a successor's program runs after a crash, and how long before anybody else
-//! could lead a stopped supervisor's program is gone.
+//! `tenure run`: how soon a successor's program runs after a crash and after a hand-over, and how long before anybody
+//! else could lead a stopped supervisor's program is gone.
 
 #[path = "../../tenure-testkit/benches/common/mod.rs"]
 mod common;
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,17 +18,21 @@ use common::samples::{Samples, human, show};
 use common::{Bench, Outcome, PART};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use tenure::{Leadership, Node};
 use tenure_core::Instant;
 use tenure_store::clock;
+use tokio::runtime::Runtime;
 
 /// Far beyond everything that is measured: reached only if something is broken.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Of the crashes. None of them is paid with it.
+/// Of the crashes and hand-overs. None of them is paid with it.
 const TTL: Duration = Duration::from_secs(10);
 /// Of the stopped supervisors: short, since every round takes one.
 const SHORT: Duration = Duration::from_secs(1);
 /// Stopped at once, each with a store of its own.
 const LANES: usize = 8;
+/// The word for a program that ends at SIGTERM.
+const HEEDS: &str = "heeds";
 
 fn main() -> ExitCode {
     common::run("supervision", measure, program)
@@ -37,6 +42,7 @@ fn measure(bench: &Bench) -> Outcome<()> {
     let rounds = if bench.quick { 20 } else { 200 };
     crash(bench, rounds, Victim::Program, Duration::from_millis(20), Duration::from_millis(50))?;
     crash(bench, rounds, Victim::Supervisor, Duration::from_millis(50), Duration::from_millis(100))?;
+    hand_over(bench, rounds)?;
     freeze(bench, if bench.quick { 3 } else { 125 })
 }
 
@@ -58,10 +64,10 @@ fn crash(bench: &Bench, rounds: usize, victim: Victim, p50: Duration, p99: Durat
     };
     println!("\n{name}, ttl {TTL:?} ({place})");
     let (mut gaps, mut commits) = (Samples::default(), Samples::default());
-    let mut leader = Supervised::start(&place, TTL, 0)?;
+    let mut leader = Supervised::start(&place, TTL, 0, &[])?;
     let mut running = leader.runs()?;
     for round in 1..=rounds {
-        let successor = Supervised::start(&place, TTL, round)?;
+        let successor = Supervised::start(&place, TTL, round, &[])?;
         successor.waits()?;
         commits.push(floor.commits(2)?);
         let killed = clock::now();
@@ -77,6 +83,100 @@ fn crash(bench: &Bench, rounds: usize, victim: Victim, p50: Duration, p99: Durat
     show("floor: two durable commits", &commits);
     bench.judge(&format!("{name} → successor's program runs, p50"), gaps.percentile(50), p50)?;
     bench.judge(&format!("{name} → successor's program runs, p99"), gaps.percentile(99), p99)
+}
+
+// ----- hand-overs ---------------------------------------------------------------------------
+
+/// Tells one supervisor after the other to end, beside the library in the same rounds: what the command takes longer.
+fn hand_over(bench: &Bench, rounds: usize) -> Outcome<()> {
+    const MORE: Duration = Duration::from_millis(4);
+    let (place, library) = (Place::on_disk()?, Place::on_disk()?);
+    println!("\nhand-over of tenure run beside the library, ttl {TTL:?} ({place})");
+    let (mut command, mut beside, mut starts) = (Samples::default(), Samples::default(), Samples::default());
+    let mut library = Library::open(&library)?;
+    let mut leader = Supervised::start(&place, TTL, 0, &[HEEDS])?;
+    let mut running = leader.runs()?;
+    for round in 1..=rounds {
+        let successor = Supervised::start(&place, TTL, round, &[HEEDS])?;
+        successor.waits()?;
+        beside.push(library.hand_over()?);
+        starts.push(start()?);
+        let watched = pidfd_open(running.pid, PidfdFlags::empty())?;
+        kill_process(leader.pid()?, Signal::TERM)?;
+        let gone = gone(&watched)?;
+        running = successor.runs()?;
+        command.push(running.at.since(gone));
+        leader = successor;
+    }
+    show("the old program is gone → the successor's runs", &command);
+    show("of that, starting the program, by itself", &starts);
+    show("library: called → successor's elected() returned", &beside);
+    let [command, start, library] = [&command, &starts, &beside].map(|samples| samples.percentile(50));
+    let more = command.saturating_sub(start + library);
+    let verdict = if more <= MORE { "met" } else { "MISSED" };
+    bench.conclude(
+        "hand-over of tenure run beside the library, p50, starting the program taken off",
+        &format!(
+            "{} more (command {} − start {}; library {})",
+            human(more),
+            human(command),
+            human(start),
+            human(library)
+        ),
+        &format!("≤ {}", human(MORE)),
+        verdict,
+    )
+}
+
+/// How long it takes until the program runs that nobody supervises.
+fn start() -> Outcome<Duration> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args([PART, HEEDS]);
+    let began = clock::now();
+    let started = Supervised::spawn(&mut command)?;
+    Ok(started.runs()?.at.since(began))
+}
+
+/// Two nodes of this process, one of which leads.
+struct Library {
+    runtime: Runtime,
+    /// The leader first.
+    nodes: [Node; 2],
+    leadership: Leadership,
+}
+
+impl Library {
+    fn open(place: &Place) -> Outcome<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let url = format!("sqlite:{}", place.database().display());
+        let start = async |name: &str| {
+            Outcome::Ok(Node::builder(name).ttl(TTL).start(tenure::connect(&url).await?).await?)
+        };
+        let (nodes, leadership) = runtime.block_on(async {
+            let nodes = [start("one").await?, start("other").await?];
+            let leadership = nodes[0].election("bench")?.elected().await?;
+            Outcome::Ok((nodes, leadership))
+        })?;
+        Ok(Self { runtime, nodes, leadership })
+    }
+
+    /// Has the leader resign while the other stands.
+    fn hand_over(&mut self) -> Outcome<Duration> {
+        let election = self.nodes[1].election("bench")?;
+        let (took, next) = self.runtime.block_on(async {
+            let elected = tokio::spawn(async move { (election.elected().await, clock::now()) });
+            while self.nodes[0].election("bench")?.candidates().await?.is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let called = clock::now();
+            self.leadership.resign().await?;
+            let (next, at) = elected.await?;
+            Outcome::Ok((at.since(called), next?))
+        })?;
+        self.leadership = next;
+        self.nodes.swap(0, 1);
+        Ok(took)
+    }
 }
 
 // ----- stopped supervisors ------------------------------------------------------------------
@@ -130,15 +230,14 @@ fn signed(nanos: i64) -> String {
 /// and as they may run.
 fn lane(rounds: usize) -> Outcome<Vec<(i64, i64)>> {
     let place = Place::on_disk()?;
-    let supervised = Supervised::start(&place, SHORT, 0)?;
+    let supervised = Supervised::start(&place, SHORT, 0, &[])?;
     let mut margins = Vec::new();
     while margins.len() < rounds {
         let running = supervised.runs()?;
         let watched = pidfd_open(running.pid, PidfdFlags::empty())?;
-        let supervisor = Pid::from_raw(i32::try_from(supervised.process.id())?).ok_or("no process")?;
+        let supervisor = supervised.pid()?;
         kill_process(supervisor, Signal::STOP)?;
-        poll(&mut [PollFd::new(&watched, PollFlags::IN)], None)?;
-        let gone = clock::now();
+        let gone = gone(&watched)?;
         let renewed = renewed(&place.database())?;
         kill_process(supervisor, Signal::CONT)?;
         let left =
@@ -165,15 +264,22 @@ struct Running {
     at: Instant,
 }
 
-/// A `tenure run` whose program says when it runs.
+/// When the kernel calls a program gone, which is waited for.
+fn gone(watched: &OwnedFd) -> Outcome<Instant> {
+    poll(&mut [PollFd::new(watched, PollFlags::IN)], None)?;
+    Ok(clock::now())
+}
+
+/// A `tenure run` whose program says when it runs, or such a program without it.
 struct Supervised {
     process: Child,
     said: Receiver<String>,
 }
 
 impl Supervised {
-    fn start(place: &Place, ttl: Duration, number: usize) -> Outcome<Self> {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_tenure"))
+    fn start(place: &Place, ttl: Duration, number: usize, words: &[&str]) -> Outcome<Self> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tenure"));
+        command
             .args(["run", "--election", "bench", "--node", &format!("n{number}"), "--ttl"])
             .arg(format!("{}ms", ttl.as_millis()))
             .arg("--store")
@@ -181,10 +287,13 @@ impl Supervised {
             .arg("--")
             .arg(std::env::current_exe()?)
             .arg(PART)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
+            .args(words);
+        Self::spawn(&mut command)
+    }
+
+    fn spawn(command: &mut Command) -> Outcome<Self> {
+        let mut process =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (tell, said) = channel();
         if let Some(stdout) = process.stdout.take() {
             listen(stdout, tell.clone());
@@ -193,6 +302,10 @@ impl Supervised {
             listen(stderr, tell);
         }
         Ok(Self { process, said })
+    }
+
+    fn pid(&self) -> Outcome<Pid> {
+        Ok(Pid::from_raw(i32::try_from(self.process.id())?).ok_or("no process")?)
     }
 
     fn hear(&self, word: &str) -> Outcome<String> {
@@ -233,12 +346,14 @@ fn listen(source: impl std::io::Read + Send + 'static, tell: Sender<String>) {
     });
 }
 
-/// The program that is run: it says when it runs, and takes no notice of SIGTERM.
-fn program(_: &[&str]) -> Outcome<()> {
+/// The program that is run: it says when it runs, and takes no notice of SIGTERM unless it was told to.
+fn program(words: &[&str]) -> Outcome<()> {
     let at = clock::now().as_nanos();
     println!("runs {at} {}", std::process::id());
     std::io::stdout().flush()?;
-    signal_hook::flag::register(signal_hook::consts::SIGTERM, std::sync::Arc::default())?;
+    if words != [HEEDS] {
+        signal_hook::flag::register(signal_hook::consts::SIGTERM, std::sync::Arc::default())?;
+    }
     loop {
         thread::sleep(PATIENCE);
     }
