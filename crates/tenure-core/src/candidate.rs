@@ -179,7 +179,7 @@ impl Machine {
             if let Role::Standing(candidacy) = &mut self.election(key).role
                 && matches!(candidacy.phase, Phase::Parked)
             {
-                candidacy.told = false;
+                (candidacy.told, candidacy.hinted) = (false, None);
                 self.act(key, act, now);
                 self.arm(key);
             }
@@ -189,6 +189,7 @@ impl Machine {
     /// What was seen before is void: look again, now.
     pub(crate) fn look_anew(&mut self, key: ElectionKey, now: Instant) {
         if let Role::Standing(candidacy) = &mut self.election(key).role {
+            candidacy.hinted = None;
             match candidacy.phase {
                 Phase::Waiting { .. } => candidacy.phase = Phase::Waiting { until: now, act: Act::Look },
                 Phase::Asking { .. } => candidacy.hinted = Some(Act::Look),
@@ -308,10 +309,13 @@ impl Machine {
     }
 
     fn ask_again_if_hinted(&mut self, key: ElectionKey, now: Instant) {
+        // Whether it may be claimed is judged now: the store may be in doubt since the hint came.
+        let claim = self.act_on_hint(key, now);
         if let Role::Standing(candidacy) = &mut self.election(key).role
             && matches!(candidacy.phase, Phase::Waiting { .. })
             && let Some(act) = candidacy.hinted.take()
         {
+            let act = if act == Act::Look { act } else { claim };
             self.act(key, act, now);
         }
     }
@@ -482,7 +486,7 @@ impl Machine {
     }
 
     /// Waits for `at`, but looks again earlier where nobody would tell us of a change, or where we
-    /// must see a renewal soon in order to time it: unless our own renewals tell us.
+    /// must see a renewal soon in order to time it, which our own renewals may show us.
     fn wait(&mut self, key: ElectionKey, at: Instant, act: Act, pulse: Option<Pulse>, now: Instant) {
         if !self.healthy {
             let until = if act == Act::Tell { at } else { self.idle_look_at(now) };
@@ -503,8 +507,8 @@ impl Machine {
             Some(timed) => timed,
             None => polled,
         };
-        // What the renewals tell needs no look: neither to time a renewal nor to learn of a change.
-        let polls = (polls || times) && !told;
+        // What the renewals tell needs no look to time a renewal.
+        let polls = polls || (times && !told);
         let phase = if polls && look_at < at {
             Phase::Waiting { until: look_at, act: Act::Look }
         } else {

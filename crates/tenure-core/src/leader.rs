@@ -1,6 +1,6 @@
 //! Leading an election, ceasing to, and giving it back.
 
-use crate::election::{Release, Resignation, Role, Step, Then};
+use crate::election::{Act, Phase, Release, Resignation, Role, Step, Then};
 use crate::event::{Event, Reason};
 use crate::machine::{Machine, Refusal};
 use crate::name::NodeId;
@@ -83,11 +83,25 @@ impl Machine {
             "only who led or stood has something to give back"
         );
         let attempt = self.next_attempt();
+        self.claim_again_what_it_overtakes(key);
         let step = Step::Pausing { until: now };
         let resignation = Resignation { term, to, attempt, step, failures: 0, then: Then::Rest };
         self.election(key).role = Role::Resigning(resignation);
         self.ask_to_resign(key, now);
         self.arm(key);
+    }
+
+    /// A resignation voids claims of lower numbers that arrive after it, those for other elections too. Such a claim puts
+    /// nobody in line, so it is made again.
+    fn claim_again_what_it_overtakes(&mut self, resigned: ElectionKey) {
+        for key in self.keys() {
+            if key != resigned
+                && let Role::Standing(candidacy) = &mut self.election(key).role
+                && matches!(candidacy.phase, Phase::Asking { act: Act::Claim { .. }, .. })
+            {
+                candidacy.hinted = Some(Act::PLAIN);
+            }
+        }
     }
 
     // ----- giving back ----------------------------------------------------------------------

@@ -363,7 +363,9 @@ impl Machine {
             return;
         }
         let late = (self.settings.ttl / 500).max(LATE).min(self.settings.ttl / 100);
-        let longest = every + every / 10;
+        // If it is elected meanwhile, there must be time for a second try.
+        let lease = self.lease(self.settings.ttl);
+        let longest = (every + every / 10).min(lease.saturating_sub(self.settings.ttl / 6 + late)).max(every);
         let told = self.elections.iter().flatten().filter_map(Election::told);
         let rhythms = told.filter_map(Silence::rhythm).filter(|rhythm| rhythm.keeps_step_with(every));
         let pulses = rhythms.map(|rhythm| rhythm.last_until(sent + longest));

@@ -130,12 +130,22 @@ struct Queue {
     others: VecDeque<Box<dyn Verb>>,
     /// Whether a renewal waits that was not answered over the present connection.
     distrust: bool,
+    /// Whether the transaction before was lost with several verbs in it. A full disk, for one, may have room for a renewal
+    /// and not for the rest: so the renewals that wait are committed without the others.
+    lost: bool,
     limits: Limits,
 }
 
 impl Queue {
     fn new(arriving: Receiver<(Kind, Box<dyn Verb>)>, limits: Limits) -> Self {
-        Self { arriving, renewals: VecDeque::new(), others: VecDeque::new(), distrust: false, limits }
+        Self {
+            arriving,
+            renewals: VecDeque::new(),
+            others: VecDeque::new(),
+            distrust: false,
+            lost: false,
+            limits,
+        }
     }
 
     fn push(&mut self, (kind, verb): (Kind, Box<dyn Verb>)) {
@@ -211,6 +221,7 @@ fn write(database: &mut Database, queue: &mut Queue) {
             let rest = std::iter::from_fn(|| queue.pop()).take(never_begun);
             // Also one that was refused: its refusal may come from what another has written, which is void now.
             let all: Vec<_> = done.into_iter().map(|(verb, _)| verb).chain(rest).collect();
+            queue.lost = all.len() > 1;
             let error = repeated(error);
             all.into_iter().for_each(|verb| verb.answer(Err(error())));
         }
@@ -228,8 +239,12 @@ fn carry_out(
     done: &mut Done,
 ) -> Result<bool, Stop> {
     let (begun, mut news) = (clock::now(), false);
+    let renewals_alone = std::mem::take(&mut queue.lost);
     while queue.may_take(done.len(), begun) {
         queue.gather();
+        if renewals_alone && !done.is_empty() && queue.renewals.is_empty() {
+            break;
+        }
         let Some(mut verb) = queue.pop() else { break };
         if !verb.is_awaited() {
             continue;

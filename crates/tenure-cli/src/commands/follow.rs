@@ -40,7 +40,7 @@ impl News {
     async fn hint(&mut self) {
         while let Some(hints) = &mut self.hints {
             match (hints.next().await, &self.election) {
-                (Some(Hint::Election(about)), Some(ours)) if about != *ours => {}
+                (Some(hint), Some(ours)) if hint.election().is_some_and(|about| about != ours) => {}
                 (Some(Hint::Nodes), Some(_)) => {}
                 (Some(_), _) => return,
                 (None, _) => self.hints = None,

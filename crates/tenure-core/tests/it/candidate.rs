@@ -242,6 +242,52 @@ fn after_another_store_answered_nothing_is_claimed_for_a_full_ttl() {
     assert!(stage.now >= noticed + TTL, "a leader of the other history may still lead");
 }
 
+/// Found by a review: the claim that a hint had asked for before was made in the middle of the doubt.
+#[test]
+fn a_hint_from_before_a_doubt_makes_nobody_claim_during_it() {
+    let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(7, 5, EXACT(0)));
+    stage.machine.hint(stage.key, stage.now);
+    stage.request();
+    stage.machine.hint(stage.key, stage.now);
+    stage.store = StoreIdentity(2);
+    // Nothing is answered until the session has lapsed; then another store answers.
+    let mut noticed = None;
+    loop {
+        let request = stage.next_request();
+        match request.verb {
+            Verb::Open { .. } => {
+                noticed.get_or_insert(stage.now);
+                stage.answer(request.id, Answer::Open(Opening::Opened { ttl: TTL }));
+            }
+            _ if noticed.is_none() => {}
+            Verb::Renew { .. } => stage.renewed(&request),
+            Verb::Read { .. } => stage.answer(request.id, Answer::Read(free(7))),
+            Verb::Claim { tell_only: true, .. } => stage.refuse(request.id, free(7)),
+            Verb::Claim { .. } => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(
+        noticed.is_some_and(|noticed| stage.now >= noticed + TTL),
+        "a leader of the other history may still lead"
+    );
+}
+
+/// Found by a review: a store may carry out a resignation before claims that were sent earlier, and they are void then.
+#[test]
+fn a_claim_that_a_resignation_may_overtake_is_made_again() {
+    let mut stage = Stage::leading(ANYWHERE, Settings::new(TTL));
+    let other = stage.machine.add();
+    stage.machine.stand(other, stage.now).unwrap();
+    let claim = stage.request();
+    stage.machine.resign(stage.key, None, stage.now).unwrap();
+    stage.machine.stopped(stage.key, stage.now);
+    let resign = stage.request();
+    stage.answer(resign.id, Answer::Resign);
+    stage.refuse(claim.id, led(1, 5, EXACT(0)));
+    assert!(matches!(stage.verbs()[..], [Verb::Claim { election, .. }] if election == other));
+}
+
 #[test]
 fn the_end_of_an_election_is_told_to_its_candidate() {
     let mut stage = Stage::refused(ANYWHERE, Settings::new(TTL), led(1, 5, EXACT(0)));
