@@ -56,12 +56,14 @@ impl OnPostgres {
 
 impl Meeting for OnPostgres {
     const NAME: &'static str = "PostgreSQL";
-    const REQUESTS: &'static str = "transactions";
+    const REQUESTS: &'static str = "statements";
 
     async fn open() -> Outcome<Self> {
-        let server = Postgres::start_with(&["max_connections=500"]);
+        let settings = ["max_connections=500", "shared_preload_libraries=pg_stat_statements"];
+        let server = Postgres::start_with(&settings);
         let (client, connection) = tokio_postgres::connect(&server.url(), NoTls).await?;
         tokio::spawn(connection);
+        client.batch_execute("CREATE EXTENSION pg_stat_statements").await?;
         Ok(Self { client, server })
     }
 
