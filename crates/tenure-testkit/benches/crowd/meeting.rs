@@ -71,9 +71,9 @@ impl Meeting for OnPostgres {
         self.server.url()
     }
 
+    /// Not transactions: whoever listens has one of its own for every NOTIFY, and asks nothing by it.
     async fn requests(&mut self) -> Outcome<Option<u64>> {
-        self.number("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = 'postgres'")
-            .await
+        self.number("SELECT sum(calls)::bigint FROM pg_stat_statements").await
     }
 
     async fn connections(&mut self) -> Outcome<Option<u64>> {
