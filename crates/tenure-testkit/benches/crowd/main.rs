@@ -33,8 +33,8 @@ const FEW: usize = 3;
 const MANY: usize = 100;
 /// Between hand-overs: the news of one has reached everybody, and its former leader stands again.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Connections that were opened for something are closed by then.
-const CALM: Duration = Duration::from_secs(15);
+/// Connections that were opened for something are closed by then: up to twice the ten seconds for which they are kept.
+const CALM: Duration = Duration::from_secs(25);
 /// Far beyond everything that is measured.
 const PATIENCE: Duration = Duration::from_secs(60);
 
