@@ -35,8 +35,8 @@ pub trait Served: Sized {
     /// What a hand-over cannot do without, in words.
     const FLOOR: &'static str;
 
-    /// How long a hand-over may take, in the median and at worst; `None`: three times the floor, in the median.
-    const HANDOVER: Option<[Duration; 2]>;
+    /// How many times the floor a hand-over may take, in the median.
+    const HANDOVER: f64;
 
     /// With Tenure's tables made.
     fn start() -> Outcome<Self>;
@@ -124,16 +124,8 @@ fn handover<S: Served>(bench: &Bench, rounds: usize) -> Outcome<()> {
     show("called → successor's elected() returned", &whole);
     show(&format!("floor: {}", S::FLOOR), &floor);
     let (p50, p99) = (name::<S>("hand-over, p50"), name::<S>("hand-over, p99"));
-    match S::HANDOVER {
-        Some([median, worst]) => {
-            bench.judge(&p50, whole.percentile(50), median)?;
-            bench.judge(&p99, whole.percentile(99), worst)
-        }
-        None => {
-            bench.judge(&p50, whole.percentile(50), floor.percentile(50) * 3)?;
-            bench.tell(&p99, &human(whole.percentile(99)), "–")
-        }
-    }
+    bench.judge(&p50, whole.percentile(50), floor.percentile(50).mul_f64(S::HANDOVER))?;
+    bench.tell(&p99, &human(whole.percentile(99)), "–")
 }
 
 fn failover<S: Served>(bench: &Bench, rounds: usize) -> Outcome<()> {
