@@ -144,8 +144,9 @@ async function lists() {
       return item;
     });
     if (found.length > 200) list.push(make('li', 'and ' + (found.length - 200) + ' more', 'faint'));
-    // One that is this page's own is told above.
-    $('elections-card').hidden = found.length === 0 || (found.length === 1 && status !== null && found[0].election === status.election);
+    // This page's own is told above; what is not known yet, and is the only one, is most likely that.
+    const own = found.length === 1 && (status === null || found[0].election === status.election);
+    $('elections-card').hidden = found.length === 0 || own;
     $('elections').replaceChildren(...list);
   } catch { /* said elsewhere: the page is stale */ }
 }
